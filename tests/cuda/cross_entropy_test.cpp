@@ -19,7 +19,8 @@ TEST_CASE_TEMPLATE("cross-entropy on a GPU: loss, sums and gradients", T, float,
     CAPTURE(vocabulary);
     constexpr std::int64_t kRows = 21, kWidth = 7;
     TestTensor<T> hidden = normal<T>({kRows, kWidth}, 1), weight = normal<T>({vocabulary, kWidth}, 2),
-                  bias = normal<T>({vocabulary}, 3), again = normal<T>({kRows, kWidth}, 4);
+                  bias = normal<T>({vocabulary}, 3), again = normal<T>({kRows, kWidth}, 4),
+                  other = normal<T>({vocabulary, kWidth}, 11);
     std::vector<std::int32_t> targets, second;
     std::vector<float> shares;
     for (std::int32_t i = 0; i < kRows; ++i) {
@@ -43,8 +44,16 @@ TEST_CASE_TEMPLATE("cross-entropy on a GPU: loss, sums and gradients", T, float,
         const Tensor<T> b = has_bias ? bias.view() : Tensor<T>();
         check_kernels<T>(before, [&](auto& device, std::span<const Tensor<T>> to) {
           CrossEntropySums sums;
-          cross_entropy_forward<T>(device, hidden.view(), weight.view(), b, targets, options, to[0], to[1],
+          cross_entropy_forward<T>(device, hidden.view(), weight.view(), b, targets, options, {}, to[0], to[1],
                                    has_bias ? to[2] : Tensor<T>(), {to[3].data(), &sums});
+          write(sums, to[4]);
+        });
+        const std::vector<TeacherStates<T>> teachers{{again.view(), other.view(), b},
+                                                     {hidden.view(), other.view(), {}}};
+        check_kernels<T>(before, [&](auto& device, std::span<const Tensor<T>> to) {
+          CrossEntropySums sums;
+          cross_entropy_forward<T>(device, hidden.view(), weight.view(), b, targets, options, {teachers, 0.75}, to[0],
+                                   to[1], has_bias ? to[2] : Tensor<T>(), {to[3].data(), &sums});
           write(sums, to[4]);
         });
         if (mixed) continue;
@@ -58,7 +67,7 @@ TEST_CASE_TEMPLATE("cross-entropy on a GPU: loss, sums and gradients", T, float,
       }
     // Without gradients, and without anybody who wants the sums.
     check_kernels<T>({normal<T>({1}, 8)}, [&](auto& device, std::span<const Tensor<T>> to) {
-      cross_entropy_forward<T>(device, hidden.view(), weight.view(), bias.view(), targets, {}, {}, {}, {},
+      cross_entropy_forward<T>(device, hidden.view(), weight.view(), bias.view(), targets, {}, {}, {}, {}, {},
                                {to[0].data(), nullptr});
     });
     check_kernels<T>({normal<T>({kRows, vocabulary}, 8), normal<T>({kRows}, 9)},
@@ -91,8 +100,8 @@ TEST_CASE("cross-entropy on a GPU: with bfloat16 products, nearly the same gradi
                                                 weight.view(), bias.view(), targets, options, 2, to[2].view(),
                                                 to[3].view(), result);
       else
-        cross_entropy_forward<float>(device, hidden.view(), weight.view(), bias.view(), targets, options, to[0].view(),
-                                     to[2].view(), to[3].view(), result);
+        cross_entropy_forward<float>(device, hidden.view(), weight.view(), bias.view(), targets, options, {},
+                                     to[0].view(), to[2].view(), to[3].view(), result);
       return to;
     };
     const auto exact = compute(Precision::float32), found = compute(Precision::bfloat16);
@@ -119,7 +128,8 @@ TEST_CASE("cross-entropy on a GPU: of several likeliest words the one with the l
   const std::vector<std::int32_t> targets{0, 1, 2, 98};
   check_kernels<float>({normal<float>({4}, 1)}, [&](auto& device, std::span<const Tensor<float>> to) {
     CrossEntropySums sums;
-    cross_entropy_forward<float>(device, hidden.view(), weight.view(), {}, targets, {}, {}, {}, {}, {nullptr, &sums});
+    cross_entropy_forward<float>(device, hidden.view(), weight.view(), {}, targets, {}, {}, {}, {}, {},
+                                 {nullptr, &sums});
     CHECK(sums.correct == 1);
     write(sums, to[0]);
   });
@@ -133,8 +143,8 @@ TEST_CASE("cross-entropy on a GPU: more rows than a chunk of logits holds") {
   CudaContext device{arena, host_arena};
   CrossEntropySums sums;
   TestTensor<float> dhidden = normal<float>({2, 1}, 2), dweight = weight, out = normal<float>({2}, 3);
-  cross_entropy_forward<float>(device, hidden.view(), weight.view(), {}, targets, {}, dhidden.view(), dweight.view(),
-                               {}, {nullptr, &sums});
+  cross_entropy_forward<float>(device, hidden.view(), weight.view(), {}, targets, {}, {}, dhidden.view(),
+                               dweight.view(), {}, {nullptr, &sums});
   CHECK(sums.tokens == 2);
   CHECK(sums.loss == doctest::Approx(2 * std::log(static_cast<double>(kVocabulary))).epsilon(1e-5));
   CHECK(dweight.values[5] == doctest::Approx(1 - hidden.values[0]));

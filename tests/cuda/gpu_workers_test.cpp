@@ -4,6 +4,7 @@
 
 #include "../dist/thread_ranks.h"
 #include "heed/tensor/cuda_device.h"
+#include "heed/train/teachers.h"
 #include "heed/train/update_step.h"
 #include "small_run.h"
 
@@ -91,6 +92,45 @@ TEST_CASE("training on a GPU computes what training on a CPU computes, and the s
     }
     CHECK(std::ranges::equal(gpu.parameters.flat(), again.parameters.flat()));
   }
+}
+
+TEST_CASE("training on a GPU learns of teachers what training on a CPU does") {
+  const TemporaryFolder folder("heed_gpu_teachers");
+  const auto checkpoint = [](const TransformerConfig& config) {
+    auto model = std::make_shared<const Transformer<float>>(config);
+    ParameterValues<float> parameters(model->layout());
+    parameters.initialise(7);
+    return Checkpoint{std::move(model), std::move(parameters), letters(), letters()};
+  };
+  TransformerConfig wide = small_config();
+  wide.dim_emb = 24;
+  wide.output_bias = true;
+  save_checkpoint(folder / "a.h5", checkpoint(small_config()));
+  save_checkpoint(folder / "b.h5", checkpoint(wide));
+  const Checkpoint student = checkpoint(small_config());
+  const Model<float>& model = *student.model;
+  const ParallelCorpus corpus = mirrored(60);
+  OptimizerSettings settings;
+  settings.epsilon = 1e-3;
+  Trained cpu(model.layout()), gpu(model.layout()), plain(model.layout());
+  ThreadPool pool(2);
+  Teachers teachers({folder / "a.h5", folder / "b.h5"}, student, 100);
+  GradientWorkers cpu_workers(model.layout(), teachers.loss_of(model, 0.7), Precision::float32, pool);
+  train_on(cpu_workers, settings, corpus, 2, cpu);
+  GradientWorkers plain_workers(model.layout(), loss_of(model), Precision::float32, pool);
+  train_on(plain_workers, settings, corpus, 2, plain);
+  CudaDevice device(0, Precision::float32);
+  teachers.copy_to(device.context());
+  GpuWorkers gpu_workers(model.layout(), teachers.loss_of(model, 0.7), device.context());
+  train_on(gpu_workers, settings, corpus, 2, gpu);
+  for (std::size_t i = 0; i < cpu.results.size(); ++i) {
+    CAPTURE(i);
+    CHECK(gpu.results[i].applied);
+    CHECK(gpu.results[i].sums.loss == doctest::Approx(cpu.results[i].sums.loss).epsilon(1e-4));
+    CHECK(gpu.results[i].gradient_norm == doctest::Approx(cpu.results[i].gradient_norm).epsilon(1e-3));
+  }
+  CHECK(largest_difference(gpu.parameters.flat(), cpu.parameters.flat()) < 2e-3);
+  CHECK(largest_difference(gpu.parameters.flat(), plain.parameters.flat()) > 1e-2);
 }
 
 TEST_CASE("training on a GPU: an update that is not finite changes nothing") {

@@ -62,6 +62,91 @@ TEST_CASE("cross-entropy of mixed targets: gradients; the sum of the losses of b
   }
 }
 
+TEST_CASE("cross-entropy with soft targets: gradients, one teacher and two of other widths") {
+  static const Targets first{3, 0, 6, 3, 1}, second{3, 2, 0, 1, 6};
+  static const std::vector<float> shares{0.25F, 0.5F, 0, 1, 0.125F};
+  Training<double> other;
+  const auto teacher = [&](std::int64_t width, bool bias) {
+    return TeacherStates<double>{other.normal({5, width}).value, other.normal({7, width}).value,
+                                 bias ? other.normal({7}).value : Tensor<double>()};
+  };
+  const std::vector<TeacherStates<double>> teachers{teacher(4, true), teacher(6, false)};
+  for (const std::size_t count : {1, 2})
+    for (const bool mixed : {false, true}) {
+      const SoftTargets<double> soft{std::span(teachers).first(count), 0.7};
+      CrossEntropyOptions options{.label_smoothing = 0.1, .scale = 0.25};
+      if (mixed) options.second_targets = second;
+      if (mixed) options.second_shares = shares;
+      require_gradients({{5, 4}, {7, 4}, {7}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
+        return projection_cross_entropy(graph, in[0], in[1], in[2], first, options, nullptr, soft);
+      });
+      require_gradients({{5, 4}, {7, 4}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
+        return projection_cross_entropy(graph, in[0], in[1], {}, first, options, nullptr, soft);
+      });
+    }
+}
+
+TEST_CASE_TEMPLATE("cross-entropy with soft targets: the loss by the definition, in several chunks", T, float, double) {
+  constexpr std::int64_t kRows = 150, kVocabulary = 53;
+  Training<T> t;
+  const auto h = t.normal({kRows, 6}), w = t.normal({kVocabulary, 6}), b = t.normal({kVocabulary});
+  const std::vector<TeacherStates<T>> teachers{
+      {t.normal({kRows, 5}).value, t.normal({kVocabulary, 5}).value, t.normal({kVocabulary}).value},
+      {t.normal({kRows, 9}).value, t.normal({kVocabulary, 9}).value, {}}};
+  const Targets targets = some_targets(kRows, kVocabulary);
+  // Returns log softmax(h W^T + b) of a row.
+  const auto log_softmax = [&](Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias, std::int64_t r) {
+    std::vector<double> out;
+    double sum = 0;
+    for (std::int64_t v = 0; v < kVocabulary; ++v) {
+      double logit = bias ? double(bias[v]) : 0;
+      for (std::int64_t k = 0; k < weight.columns(); ++k) logit += double(hidden.row(r)[k]) * double(weight.row(v)[k]);
+      out.push_back(logit);
+      sum += std::exp(logit);
+    }
+    for (double& x : out) x -= std::log(sum);
+    return out;
+  };
+  double hard = 0, soft = 0;
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    const auto own = log_softmax(h.value, w.value, b.value, r);
+    const auto one = log_softmax(teachers[0].hidden, teachers[0].weight, teachers[0].bias, r),
+               two = log_softmax(teachers[1].hidden, teachers[1].weight, teachers[1].bias, r);
+    hard -= own[static_cast<std::size_t>(targets[static_cast<std::size_t>(r)])];
+    for (std::size_t v = 0; v < own.size(); ++v) soft -= (std::exp(one[v]) + std::exp(two[v])) / 2 * own[v];
+  }
+  CrossEntropySums sums;
+  const auto loss = projection_cross_entropy(t.graph, h, w, b, targets, {0, 0.5}, &sums, {teachers, 0.75});
+  const double bound = sizeof(T) == 4 ? 1e-5 : 1e-12;
+  CHECK(sums.loss == doctest::Approx(0.25 * hard + 0.75 * soft).epsilon(bound));
+  CHECK(double(loss.value[0]) == doctest::Approx(0.5 * (0.25 * hard + 0.75 * soft)).epsilon(bound));
+  CHECK(sums.negative_log_likelihood == doctest::Approx(hard).epsilon(bound));
+}
+
+TEST_CASE("cross-entropy with soft targets: no gradient where the model predicts what its teacher does") {
+  Training<double> t;
+  const auto h = t.normal({9, 6}), w = t.normal({53, 6}), b = t.normal({53});
+  const std::vector<TeacherStates<double>> same{{h.value, w.value, b.value}};
+  const auto loss = projection_cross_entropy(t.graph, h, w, b, some_targets(9, 53), {0.1, 0.5}, nullptr, {same, 1});
+  t.graph.backward(loss);
+  for (const auto& x : {h, w, b})
+    for (const double gradient : x.gradient.sum().span()) CHECK(std::abs(gradient) < 1e-14);
+}
+
+TEST_CASE("cross-entropy: a teacher of another vocabulary or of other tokens is an error") {
+  Training<double> t;
+  const auto h = t.normal({5, 4}), w = t.normal({7, 4});
+  const Targets targets{3, 0, 6, 3, 1};
+  const auto with = [&](const Shape& hidden, const Shape& weight, const Shape& bias) {
+    const std::vector<TeacherStates<double>> teachers{
+        {t.normal(hidden).value, t.normal(weight).value, t.normal(bias).value}};
+    projection_cross_entropy(t.graph, h, w, {}, targets, {}, nullptr, {teachers, 0.5});
+  };
+  CHECK_THROWS_WITH_AS(with({5, 3}, {8, 3}, {8}), doctest::Contains("a teacher's weight"), Error);
+  CHECK_THROWS_WITH_AS(with({4, 3}, {7, 3}, {7}), doctest::Contains("a teacher's hidden states"), Error);
+  CHECK_THROWS_WITH_AS(with({5, 3}, {7, 3}, {8}), doctest::Contains("a teacher's bias"), Error);
+}
+
 TEST_CASE(
     "consistent cross-entropy: gradients, with and without bias and smoothing, an arriving gradient that is not 1") {
   static const Targets targets{3, 0, 6, 3, 1};
@@ -199,7 +284,7 @@ TEST_CASE_TEMPLATE("log-probabilities: as the loss, and a row's bits whatever it
   projection_log_probabilities(t.device, h, w, b, all);
   token_log_probabilities<T>(t.device, h, w, b, targets, tokens.data());
   CrossEntropySums sums;
-  cross_entropy_forward<T>(t.device, h, w, b, targets, {}, {}, {}, {}, {one.data(), &sums});
+  cross_entropy_forward<T>(t.device, h, w, b, targets, {}, {}, {}, {}, {}, {one.data(), &sums});
   double total = 0;
   for (std::int64_t r = 0; r < rows; ++r) {
     projection_log_probabilities(t.device, h.row_block(r, 1), w, b, one);

@@ -358,11 +358,11 @@ std::array<double, 4> seconds_of_tokens(const ResidualNorms& norms, const Rates&
 /// Measures the speed of training with whole updates, for a model whose layers have other work than the kernels that
 /// Calibration measures. The updates change copies of the parameters.
 TrainingCost measured_cost(const TrainingWork& work) {
-  const auto& [model, parameters, optimizer, examples, options, precision, pool, cluster] = work;
+  const auto& [model, loss, parameters, optimizer, examples, options, precision, pool, cluster] = work;
   ParameterValues<float> copy = parameters;
   NamedParameterValues memory;
   const Optimizer updater(optimizer, model.layout(), memory);
-  GradientWorkers workers(model.layout(), loss_of(model), precision, pool);
+  GradientWorkers workers(model.layout(), loss, precision, pool);
   CpuUpdateStep step(workers, {updater, memory, copy}, pool);
   EpochBatches batches(examples, options.limits(), static_cast<std::uint64_t>(options.seed));
   batches.prepare(0);
@@ -468,12 +468,12 @@ TrainingCost training_cost(const TrainingWork& work) {
   const Plan plan(work.examples, work.batch);
   if (plan.updates.empty()) return {};
   const Model<float>& model = work.model;
-  const bool twice = work.batch.r_drop > 0;  // which no kernel is timed for
-  if (twice || !model.residual_norms()) {
-    if (work.cluster && twice)
-      throw UsageError(
-          "--cluster: the speed of a training with --r-drop is measured, not predicted, so that nothing is "
-          "known of other machines");
+  // No kernel is timed for these.
+  const char* const special = work.batch.r_drop > 0 ? "--r-drop" : work.batch.teacher.empty() ? nullptr : "--teacher";
+  if (special || !model.residual_norms()) {
+    if (work.cluster && special)
+      throw UsageError(std::string("--cluster: the speed of a training with ") + special +
+                       " is measured, not predicted, so that nothing is known of other machines");
     if (work.cluster)
       throw UsageError(
           "--cluster: the speed of --task " + std::string(architecture(model.config())) +

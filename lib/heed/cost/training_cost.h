@@ -11,6 +11,7 @@
 #include "heed/data/examples.h"
 #include "heed/optim/optimizer.h"
 #include "heed/train/trainer_options.h"
+#include "heed/train/training_workers.h"
 
 namespace heed {
 
@@ -41,6 +42,7 @@ struct TrainingCost {
 /// A training whose cost is predicted.
 struct TrainingWork {
   const Model<float>& model;
+  const BatchLoss& loss;
   ParameterValues<float>& parameters;  ///< are only read
   OptimizerSettings optimizer;
   const Examples& examples;
@@ -52,9 +54,9 @@ struct TrainingWork {
 };
 
 /// Predicts the cost of training on one machine; the measurement takes part of a second. Where the model has no
-/// residual_norms(), the time of whole updates is measured instead of the time of kernels, which takes longer for a
-/// large model; then the speed of other machines cannot be predicted, which is a UsageError. Throws the errors of the
-/// ops.
+/// residual_norms(), or the training has R-Drop or teachers, the time of whole updates is measured instead of the time
+/// of kernels, which takes longer for a large model; then the speed of other machines cannot be predicted, which is a
+/// UsageError. Throws the errors of the ops.
 TrainingCost training_cost(const TrainingWork& work);
 
 }  // namespace heed

@@ -40,7 +40,14 @@ Predictions<T> Model<T>::predictions(Graph<T>& graph, const Batch& batch, double
 }
 
 template <class T>
-Variable<T> Model<T>::loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, PendingSums* sums) const {
+TeacherStates<T> Model<T>::states(Graph<T>& graph, const Batch& batch) const {
+  const Predictions<T> found = predictions(graph, batch, 1, nullptr, nullptr);
+  return {found.hidden.value, output_weight(graph).value, output_bias(graph).value};
+}
+
+template <class T>
+Variable<T> Model<T>::loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, PendingSums* sums,
+                           const SoftTargets<T>& soft) const {
   const bool guided = options.alignment_weight > 0 && !batch.alignment.empty();
   const bool twice = options.consistency > 0 && graph.recording();
   CrossAttentionWeights<T> trace(guided ? last_cross_attention(*this) : -1);
@@ -54,6 +61,7 @@ Variable<T> Model<T>::loss(Graph<T>& graph, const Batch& batch, const LossOption
   const Variable<T> weight = output_weight(graph), bias = output_bias(graph);
   Variable<T> entropy;
   if (twice) {
+    if (!soft.teachers.empty()) throw Error("internal: R-Drop has no soft targets");
     // The ops of the second pass have other numbers, and thus other dropout masks.
     const Predictions<T> second = predictions(graph, batch, scale, nullptr, nullptr);
     entropy = consistent_cross_entropy(graph, first.hidden, second.hidden, weight, bias, first.tokens, entropy_options,
@@ -61,7 +69,7 @@ Variable<T> Model<T>::loss(Graph<T>& graph, const Batch& batch, const LossOption
     if (second.loss) entropy = add(graph, entropy, second.loss);
   } else {
     entropy = projection_cross_entropy(graph, first.hidden, weight, bias, first.tokens, entropy_options,
-                                       sums ? &sums->entropy : nullptr);
+                                       sums ? &sums->entropy : nullptr, soft);
   }
   if (first.loss) entropy = add(graph, entropy, first.loss);
   if (sums) {

@@ -167,7 +167,12 @@ class Model {
   virtual Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace = nullptr) const = 0;
   /// Returns the training loss of a batch, a scalar. `sums`, where not null, receives the sums over the batch. Throws
   /// Error if an alignment is to be learnt and the model has no cross-attention.
-  Variable<T> loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, PendingSums* sums) const;
+  /// `soft`, where it has teachers, takes a share of the targets (see ops/cross_entropy.h); R-Drop does not go with it.
+  Variable<T> loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, PendingSums* sums,
+                   const SoftTargets<T>& soft = {}) const;
+  /// Returns the output layer, and its input for each token of a batch that a training would predict. The graph is one
+  /// for inference, whose memory the result refers to.
+  TeacherStates<T> states(Graph<T>& graph, const Batch& batch) const;
   /// Returns whether the model predicts all positions of a target at once.
   bool is_parallel() const { return heed::is_parallel(config_); }
   /// Creates the state of a batch that is to be decoded step by step on a device, by graphs on this device. The model

@@ -40,8 +40,16 @@ Variable<T> loss_with_gradients(Graph<T>& graph, const CrossEntropyOptions& opti
 template <class T>
 Variable<T> projection_cross_entropy(Graph<T>& graph, const Variable<T>& hidden, const Variable<T>& weight,
                                      const Variable<T>& bias, std::span<const std::int32_t> targets,
-                                     const CrossEntropyOptions& options, CrossEntropySums* sums) {
+                                     const CrossEntropyOptions& options, CrossEntropySums* sums,
+                                     const SoftTargets<T>& soft) {
   check_output_layer(hidden, weight, bias, targets);
+  for (const TeacherStates<T>& teacher : soft.teachers) {
+    check_shape("cross-entropy", "a teacher's weight", teacher.weight.shape(),
+                {weight.value.dim(0), teacher.weight.columns()});
+    check_shape("cross-entropy", "a teacher's hidden states", teacher.hidden.shape(),
+                {std::ssize(targets), teacher.weight.columns()});
+    if (teacher.bias) check_shape("cross-entropy", "a teacher's bias", teacher.bias.shape(), {weight.value.dim(0)});
+  }
   if (!options.second_targets.empty()) {
     check_output_layer(hidden, weight, bias, options.second_targets);
     if (options.second_shares.size() != targets.size())
@@ -49,9 +57,9 @@ Variable<T> projection_cross_entropy(Graph<T>& graph, const Variable<T>& hidden,
   }
   return loss_with_gradients(
       graph, options, sums,
-      [hidden, weight, bias, targets](auto& device, const CrossEntropyOptions& scaled, LossResult<T> result) {
-        cross_entropy_forward(device, hidden.value, weight.value, bias.value, targets, scaled, hidden.gradient.sum(),
-                              weight.gradient.sum(), bias.gradient.sum(), result);
+      [hidden, weight, bias, targets, soft](auto& device, const CrossEntropyOptions& scaled, LossResult<T> result) {
+        cross_entropy_forward(device, hidden.value, weight.value, bias.value, targets, scaled, soft,
+                              hidden.gradient.sum(), weight.gradient.sum(), bias.gradient.sum(), result);
       });
 }
 
@@ -76,7 +84,7 @@ Variable<T> consistent_cross_entropy(Graph<T>& graph, const Variable<T>& first, 
 #define HEED_INSTANTIATE(T)                                                                                            \
   template Variable<T> projection_cross_entropy(Graph<T>&, const Variable<T>&, const Variable<T>&, const Variable<T>&, \
                                                 std::span<const std::int32_t>, const CrossEntropyOptions&,             \
-                                                CrossEntropySums*);                                                    \
+                                                CrossEntropySums*, const SoftTargets<T>&);                             \
   template Variable<T> consistent_cross_entropy(Graph<T>&, const Variable<T>&, const Variable<T>&, const Variable<T>&, \
                                                 const Variable<T>&, std::span<const std::int32_t>,                     \
                                                 const CrossEntropyOptions&, double, CrossEntropySums*);

@@ -19,6 +19,22 @@ struct CrossEntropyOptions {
   std::span<const float> second_shares = {};
 };
 
+/// The output layer of a trained model, a teacher: its hidden states [N, D'] of the tokens of a batch, and the weight
+/// [V, D'] and the bias [V] or absent, which make its prediction softmax(h W^T + b) of them.
+template <class T>
+struct TeacherStates {
+  Tensor<T> hidden, weight, bias;
+};
+
+/// Soft targets (knowledge distillation, Hinton et al. 2015): the mean q of the predictions of teachers, which take the
+/// share w of the target. Where L is the loss of a token without them, it is (1 - w) L + w sum_v q_v (-log p_v).
+template <class T>
+struct SoftTargets {
+  /// Must stay in memory until the backward pass has ended.
+  std::span<const TeacherStates<T>> teachers = {};
+  double share = 0;
+};
+
 /// The loss of a batch and related counts, as sums over the batch's tokens and not as means, so that the results of
 /// several batches, or of several parts of one batch, can be added up.
 struct CrossEntropySums {
@@ -39,7 +55,8 @@ struct CrossEntropySums {
 /// Computes the output layer and the loss as one op: p = softmax(h W^T + b) for each row h of `hidden`, and the result
 /// is scale times the sum over all tokens of (1 - e) (-log p(y)) + e / V sum_v (-log p(v)), where y is the token's
 /// target and e is label_smoothing (label smoothing of Szegedy et al. 2016, as in PyTorch). With mixed targets, -log
-/// p(y) is (1 - m) (-log p(y)) + m (-log p(y')), where y' is the second target and m its share.
+/// p(y) is (1 - m) (-log p(y)) + m (-log p(y')), where y' is the second target and m its share. `soft` has soft
+/// targets.
 ///
 /// Shapes: hidden [N, D], weight [V, D], bias [V] or absent, targets [N] in 0 .. V-1 -> scalar. The op takes the rows
 /// in chunks, so that the logits [N, V] of a whole batch never exist. Throws Error where a target is outside the
@@ -53,7 +70,8 @@ struct CrossEntropySums {
 template <class T>
 Variable<T> projection_cross_entropy(Graph<T>& graph, const Variable<T>& hidden, const Variable<T>& weight,
                                      const Variable<T>& bias, std::span<const std::int32_t> targets,
-                                     const CrossEntropyOptions& options, CrossEntropySums* sums = nullptr);
+                                     const CrossEntropyOptions& options, CrossEntropySums* sums = nullptr,
+                                     const SoftTargets<T>& soft = {});
 
 /// Computes the output layer and the loss of R-Drop (Liang et al. 2021): two passes of a model over the same tokens,
 /// whose dropout masks differ, should predict the targets and agree with each other. With the losses L1 and L2 of
@@ -80,12 +98,14 @@ struct LossResult {
 /// options.scale * loss to dhidden, dweight and dbias; an empty gradient tensor is skipped.
 template <class T>
 void cross_entropy_forward(CpuContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
-                           std::span<const std::int32_t> targets, const CrossEntropyOptions& options, Tensor<T> dhidden,
-                           Tensor<T> dweight, Tensor<T> dbias, LossResult<T> result);
+                           std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
+                           const SoftTargets<T>& soft, Tensor<T> dhidden, Tensor<T> dweight, Tensor<T> dbias,
+                           LossResult<T> result);
 template <class T>
 void cross_entropy_forward(CudaContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
-                           std::span<const std::int32_t> targets, const CrossEntropyOptions& options, Tensor<T> dhidden,
-                           Tensor<T> dweight, Tensor<T> dbias, LossResult<T> result);
+                           std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
+                           const SoftTargets<T>& soft, Tensor<T> dhidden, Tensor<T> dweight, Tensor<T> dbias,
+                           LossResult<T> result);
 
 /// Numbers of two rows of logits, the passes of consistent_cross_entropy() over a token, with the softmaxes p and q.
 template <class T>

@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <new>
+#include <span>
+#include <type_traits>
 
 #include "heed/ops/cross_entropy.h"
 #include "heed/ops/gemm/gemm_bfloat16.h"
@@ -73,6 +76,32 @@ void scale_and_shift(T* HWY_RESTRICT x, std::int64_t n, T factor, T offset, T* H
   });
 }
 
+/// Computes the sum of x q over n elements.
+template <class T>
+void sum_products(const T* HWY_RESTRICT x, const T* HWY_RESTRICT q, std::int64_t n, T* sum) {
+  const hn::ScalableTag<T> d;
+  auto lanes = hn::Zero(d);
+  T rest = 0;
+  for_each_vector<T>(n, [&](auto tag, std::int64_t i, auto load, auto) HWY_ATTR {
+    const auto product = hn::Mul(load(tag, x + i), load(tag, q + i));
+    if constexpr (std::is_same_v<decltype(tag), hn::ScalableTag<T>>)
+      lanes = hn::Add(lanes, product);
+    else
+      rest += hn::GetLane(product);
+  });
+  *sum = rest + hn::GetLane(hn::SumOfLanes(d, lanes));
+}
+
+/// Adds factor times x to y, n elements, and to `dbias`, if not null.
+template <class T>
+void add_multiple(const T* HWY_RESTRICT x, std::int64_t n, T factor, T* HWY_RESTRICT y, T* HWY_RESTRICT dbias) {
+  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
+    const auto g = hn::Mul(load(d, x + i), hn::Set(d, factor));
+    store(hn::Add(load(d, y + i), g), d, y + i);
+    if (dbias) store(hn::Add(load(d, dbias + i), g), d, dbias + i);
+  });
+}
+
 /// Computes the divergences terms->pq and terms->qp of the softmaxes of two rows of n logits, from the normalisers.
 template <class T>
 void add_divergences(const T* HWY_RESTRICT x, const T* HWY_RESTRICT y, std::int64_t n, RowPairTerms<T>* terms) {
@@ -125,6 +154,10 @@ HEED_INSTANTIATE_SIMD(add_bias_and_scan, (float* x, const float* b, std::int64_t
                       (double* x, const double* b, std::int64_t n, double* m, double* s), (x, b, n, m, s))
 HEED_INSTANTIATE_SIMD(sum_exponentials, (float* e, const float* x, std::int64_t n, float m, float* s),
                       (double* e, const double* x, std::int64_t n, double m, double* s), (e, x, n, m, s))
+HEED_INSTANTIATE_SIMD(sum_products, (const float* x, const float* q, std::int64_t n, float* s),
+                      (const double* x, const double* q, std::int64_t n, double* s), (x, q, n, s))
+HEED_INSTANTIATE_SIMD(add_multiple, (const float* x, std::int64_t n, float f, float* y, float* b),
+                      (const double* x, std::int64_t n, double f, double* y, double* b), (x, n, f, y, b))
 HEED_INSTANTIATE_SIMD(scale_and_shift, (float* x, std::int64_t n, float f, float o, float* b),
                       (double* x, std::int64_t n, double f, double o, double* b), (x, n, f, o, b))
 
@@ -137,6 +170,8 @@ namespace heed {
 HEED_EXPORT_SIMD(add_bias_and_scan)
 HEED_EXPORT_SIMD(sum_exponentials)
 HEED_EXPORT_SIMD(scale_and_shift)
+HEED_EXPORT_SIMD(sum_products)
+HEED_EXPORT_SIMD(add_multiple)
 HEED_EXPORT_SIMD(add_divergences)
 HEED_EXPORT_SIMD(replace_by_gradients)
 
@@ -154,23 +189,32 @@ struct RowLoss {
   T normaliser;             // log(sum of exp(logit))
 };
 
-/// The target of a row: one token, or a mixture of two, of which the second has the given share.
+/// The target of a row: one token, or a mixture of two, of which the second has the given share; and what teachers
+/// predict, which takes another share of it.
+template <class T>
 struct RowTarget {
   std::int64_t token = 0, second = 0;
   double share = 0;
+  const T* soft = nullptr;
+  double soft_share = 0;
 };
 
-/// Returns the target of row i.
-RowTarget target_of(std::span<const std::int32_t> targets, const CrossEntropyOptions& options, std::int64_t i) {
+/// Returns the target of row i. `soft` is what teachers predict of it, or null.
+template <class T>
+RowTarget<T> target_of(std::span<const std::int32_t> targets, const CrossEntropyOptions& options, std::int64_t i,
+                       const T* soft, double soft_share) {
   const auto row = static_cast<std::size_t>(i);
-  if (options.second_targets.empty()) return {targets[row]};
-  return {targets[row], options.second_targets[row], static_cast<double>(options.second_shares[row])};
+  RowTarget<T> out{.token = targets[row], .soft = soft, .soft_share = soft ? soft_share : 0};
+  if (options.second_targets.empty()) return out;
+  out.second = options.second_targets[row];
+  out.share = static_cast<double>(options.second_shares[row]);
+  return out;
 }
 
 /// Adds the bias to a row x of logits, and the loss of the row to `sums`. Where `exponentials` is not null, it receives
 /// exp(x - the largest logit); it may be x.
 template <class T>
-RowLoss<T> add_row_loss(T* x, const T* bias, std::int64_t vocabulary, const RowTarget& wanted, double smoothing,
+RowLoss<T> add_row_loss(T* x, const T* bias, std::int64_t vocabulary, const RowTarget<T>& wanted, double smoothing,
                         CrossEntropySums& sums, T* exponentials = nullptr) {
   const std::int64_t target = wanted.token;
   RowLoss<T> row;
@@ -181,12 +225,15 @@ RowLoss<T> add_row_loss(T* x, const T* bias, std::int64_t vocabulary, const RowT
                                                : (1 - wanted.share) * static_cast<double>(target_logit) +
                                                      wanted.share * static_cast<double>(x[wanted.second]);
   // Where several words have the highest probability, the word with the lowest id counts as the prediction.
+  T soft_logit = 0;
+  if (wanted.soft) simd::sum_products(static_cast<const T*>(x), wanted.soft, vocabulary, &soft_logit);
   const bool correct = target_logit == row.largest && std::find(x, x + target, row.largest) == x + target;
   simd::sum_exponentials(exponentials, static_cast<const T*>(x), vocabulary, row.largest, &row.exponentials);
   const double normaliser = static_cast<double>(row.largest) + std::log(static_cast<double>(row.exponentials));
   const double likelihood = normaliser - mixed_logit;
-  sums.loss += (1 - smoothing) * likelihood +
-               smoothing * (normaliser - static_cast<double>(total) / static_cast<double>(vocabulary));
+  const double of_target = (1 - smoothing) * likelihood +
+                           smoothing * (normaliser - static_cast<double>(total) / static_cast<double>(vocabulary));
+  sums.loss += (1 - wanted.soft_share) * of_target + wanted.soft_share * (normaliser - static_cast<double>(soft_logit));
   sums.negative_log_likelihood += likelihood;
   sums.correct += correct;
   row.normaliser = static_cast<T>(normaliser);
@@ -196,15 +243,18 @@ RowLoss<T> add_row_loss(T* x, const T* bias, std::int64_t vocabulary, const RowT
 /// Adds the loss of one row x of logits to `sums`. Where `gradient` is true, replaces x by the gradient of
 /// options.scale * loss with respect to the logits, and adds that gradient to `dbias`, if not null.
 template <class T>
-void cross_entropy_row(T* x, const T* bias, std::int64_t vocabulary, const RowTarget& target,
+void cross_entropy_row(T* x, const T* bias, std::int64_t vocabulary, const RowTarget<T>& target,
                        const CrossEntropyOptions& options, bool gradient, T* dbias, CrossEntropySums& sums) {
   const double smoothing = options.label_smoothing, words = static_cast<double>(vocabulary);
+  const double hard = options.scale * (1 - target.soft_share);
   const RowLoss<T> row = add_row_loss(x, bias, vocabulary, target, smoothing, sums, gradient ? x : nullptr);
   if (!gradient) return;
   simd::scale_and_shift(x, vocabulary, static_cast<T>(options.scale / static_cast<double>(row.exponentials)),
-                        static_cast<T>(options.scale * smoothing / words), dbias);
+                        static_cast<T>(hard * smoothing / words), dbias);
+  if (target.soft)
+    simd::add_multiple(target.soft, vocabulary, static_cast<T>(-options.scale * target.soft_share), x, dbias);
   const auto subtract = [&](std::int64_t token, double share) {
-    const T at_target = static_cast<T>(options.scale * (1 - smoothing) * share);
+    const T at_target = static_cast<T>(hard * (1 - smoothing) * share);
     x[token] -= at_target;
     if (dbias) dbias[token] -= at_target;
   };
@@ -296,8 +346,8 @@ void consistent_row(T* x, T* y, const T* bias, std::int64_t vocabulary, std::int
   // The losses of both passes, without gradients, which leaves the logits with the bias in place.
   CrossEntropySums of_x, of_y;
   RowPairTerms<T> terms;
-  terms.normaliser_x = add_row_loss(x, bias, vocabulary, {target}, options.label_smoothing, of_x).normaliser;
-  terms.normaliser_y = add_row_loss(y, bias, vocabulary, {target}, options.label_smoothing, of_y).normaliser;
+  terms.normaliser_x = add_row_loss<T>(x, bias, vocabulary, {target}, options.label_smoothing, of_x).normaliser;
+  terms.normaliser_y = add_row_loss<T>(y, bias, vocabulary, {target}, options.label_smoothing, of_y).normaliser;
   simd::add_divergences(static_cast<const T*>(x), static_cast<const T*>(y), vocabulary, &terms);
   sums.loss +=
       (of_x.loss + of_y.loss) / 2 + consistency / 4 * (static_cast<double>(terms.pq) + static_cast<double>(terms.qp));
@@ -315,6 +365,51 @@ void consistent_row(T* x, T* y, const T* bias, std::int64_t vocabulary, std::int
   if (dbias) dbias[target] -= 2 * at_target;
 }
 
+/// Computes what teachers predict of the tokens of a batch, chunk by chunk.
+template <class T>
+class TeacherPredictions {
+ public:
+  TeacherPredictions(CpuContext& device, const SoftTargets<T>& soft, std::int64_t rows) : soft_(soft) {
+    if (soft.teachers.empty()) return;
+    const Shape chunk{std::min(rows, kChunk), soft.teachers.front().weight.dim(0)};
+    mean_ = device.arena.template tensor<T>(chunk);
+    logits_.full = device.arena.template tensor<T>(chunk);
+    static_assert(std::is_trivially_destructible_v<OutputProducts<T>>);
+    const std::size_t count = soft.teachers.size();
+    layers_ = {static_cast<OutputProducts<T>*>(device.arena.allocate(count * sizeof(OutputProducts<T>))), count};
+    for (std::size_t i = 0; i < count; ++i)
+      new (&layers_[i]) OutputProducts<T>(device, soft.teachers[i].weight, Tensor<T>(), false);
+  }
+
+  /// Computes the predictions of the rows begin ... begin + count - 1 of the batch.
+  void predict(std::int64_t begin, std::int64_t count) {
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const TeacherStates<T>& teacher = soft_.teachers[i];
+      layers_[i].project(teacher.hidden.row_block(begin, count), logits_);
+      for (std::int64_t r = 0; r < count; ++r) add_prediction(logits_.full.row(r), teacher.bias, mean_.row(r), i == 0);
+    }
+  }
+  /// Returns the mean prediction of row r of the chunk; null where there are no teachers.
+  const T* row(std::int64_t r) const { return mean_ ? mean_.row(r) : nullptr; }
+
+ private:
+  /// Adds the softmax of a row x of logits, divided by the number of teachers, to `mean`, which begins with the first.
+  void add_prediction(T* x, Tensor<T> bias, T* mean, bool first) const {
+    const std::int64_t vocabulary = mean_.columns();
+    T largest, total, exponentials;
+    simd::add_bias_and_scan(x, static_cast<const T*>(bias.data()), vocabulary, &largest, &total);
+    simd::sum_exponentials(x, static_cast<const T*>(x), vocabulary, largest, &exponentials);
+    if (first) std::fill_n(mean, vocabulary, T(0));
+    simd::add_multiple(static_cast<const T*>(x), vocabulary, 1 / (exponentials * static_cast<T>(layers_.size())), mean,
+                       static_cast<T*>(nullptr));
+  }
+
+  const SoftTargets<T>& soft_;
+  Tensor<T> mean_;
+  MaybeRounded<T> logits_;
+  std::span<OutputProducts<T>> layers_;  // of the teachers, in the arena
+};
+
 /// Stores the results of a loss.
 template <class T>
 void store(const CrossEntropySums& sums, const CrossEntropyOptions& options, LossResult<T> result) {
@@ -326,22 +421,26 @@ void store(const CrossEntropySums& sums, const CrossEntropyOptions& options, Los
 
 template <class T>
 void cross_entropy_forward(CpuContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
-                           std::span<const std::int32_t> targets, const CrossEntropyOptions& options, Tensor<T> dhidden,
-                           Tensor<T> dweight, Tensor<T> dbias, LossResult<T> result) {
+                           std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
+                           const SoftTargets<T>& soft, Tensor<T> dhidden, Tensor<T> dweight, Tensor<T> dbias,
+                           LossResult<T> result) {
   const ArenaScope scope(device.arena);
   const std::int64_t rows = hidden.rows(), vocabulary = weight.dim(0);
   const bool gradient = dhidden || dweight || dbias;
   const OutputProducts<T> products(device, weight, dweight, static_cast<bool>(dhidden));
   MaybeRounded<T> logits = products.make_logits(rows, gradient);
+  TeacherPredictions<T> predictions(device, soft, rows);
   CrossEntropySums sums;
   sums.tokens = rows;
   for (std::int64_t begin = 0; begin < rows; begin += kChunk) {
     const std::int64_t count = std::min(kChunk, rows - begin);
     const Tensor<T> chunk = hidden.row_block(begin, count);
     products.project(chunk, logits);
+    predictions.predict(begin, count);
     for (std::int64_t r = 0; r < count; ++r) {
       cross_entropy_row(logits.full.row(r), static_cast<const T*>(bias.data()), vocabulary,
-                        target_of(targets, options, begin + r), options, gradient, dbias.data(), sums);
+                        target_of(targets, options, begin + r, predictions.row(r), soft.share), options, gradient,
+                        dbias.data(), sums);
       products.round(logits, r);
     }
     products.propagate(chunk, logits, rows_of(dhidden, begin, count));
@@ -406,7 +505,8 @@ void token_log_probabilities(CpuContext& device, Tensor<T> hidden, Tensor<T> wei
 
 #define HEED_INSTANTIATE(T)                                                                                            \
   template void cross_entropy_forward(CpuContext&, Tensor<T>, Tensor<T>, Tensor<T>, std::span<const std::int32_t>,     \
-                                      const CrossEntropyOptions&, Tensor<T>, Tensor<T>, Tensor<T>, LossResult<T>);     \
+                                      const CrossEntropyOptions&, const SoftTargets<T>&, Tensor<T>, Tensor<T>,         \
+                                      Tensor<T>, LossResult<T>);                                                       \
   template void consistent_cross_entropy_forward(CpuContext&, const PassStates<T>&, const PassStates<T>&, Tensor<T>,   \
                                                  Tensor<T>, std::span<const std::int32_t>, const CrossEntropyOptions&, \
                                                  double, Tensor<T>, Tensor<T>, LossResult<T>);                         \

@@ -18,14 +18,20 @@ std::int64_t rows_of_chunk(std::int64_t rows, std::int64_t vocabulary) {
   return std::clamp<std::int64_t>(kLogits / vocabulary, 1, std::max<std::int64_t>(rows, 1));
 }
 
-/// The targets of all rows, in the memory of the GPU (see CrossEntropyOptions).
+/// The targets of all rows, in the memory of the GPU (see CrossEntropyOptions), and what teachers predict of the rows
+/// of a chunk, or null (see SoftTargets).
+template <class T>
 struct Targets {
   const std::int32_t *first = nullptr, *second = nullptr;
   const float* second_shares = nullptr;
+  const T* soft = nullptr;
+  double soft_share = 0;
 };
 
-Targets upload_targets(CudaContext& device, std::span<const std::int32_t> targets, const CrossEntropyOptions& options) {
-  Targets out{upload(device, targets)};
+template <class T>
+Targets<T> upload_targets(CudaContext& device, std::span<const std::int32_t> targets,
+                          const CrossEntropyOptions& options) {
+  Targets<T> out{upload(device, targets)};
   if (options.second_targets.empty()) return out;
   out.second = upload(device, options.second_targets);
   out.second_shares = upload(device, options.second_shares);
@@ -48,7 +54,7 @@ struct RowLoss {
 /// Adds the bias to the row x of logits of this block, and returns what row_gradient() needs to all threads. `sums`
 /// receives the loss of the row: that of row i of the batch, whose target may be mixed.
 template <class T>
-__device__ RowLoss<T> row_loss(T* x, const T* bias, std::int64_t vocabulary, const Targets& targets, std::int64_t i,
+__device__ RowLoss<T> row_loss(T* x, const T* bias, std::int64_t vocabulary, const Targets<T>& targets, std::int64_t i,
                                double smoothing, RowSums& sums) {
   RowLoss<T> row;
   T largest = static_cast<T>(-INFINITY), total = 0;
@@ -70,18 +76,23 @@ __device__ RowLoss<T> row_loss(T* x, const T* bias, std::int64_t vocabulary, con
   }
   // Where several words have the highest probability, the word with the lowest id counts as the prediction.
   bool is_later = target_logit < row.largest;
-  T exponentials = 0;
+  const T* const soft = targets.soft ? targets.soft + blockIdx.x * vocabulary : nullptr;
+  T exponentials = 0, soft_logit = 0;
   for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) {
     is_later = is_later || (v < target && x[v] == row.largest);
     exponentials += std::exp(x[v] - row.largest);
+    if (soft) soft_logit += soft[v] * x[v];
   }
   row.exponentials = block_sum(exponentials, shared_memory<T>());
+  if (soft) soft_logit = block_sum(soft_logit, shared_memory<T>());
   const T later = block_max(T(is_later), shared_memory<T>());
   const double normaliser = static_cast<double>(row.largest) + std::log(static_cast<double>(row.exponentials));
   const double likelihood = normaliser - mixed_logit;
   row.normaliser = static_cast<T>(normaliser);
-  sums.loss = (1 - smoothing) * likelihood +
-              smoothing * (normaliser - static_cast<double>(total) / static_cast<double>(vocabulary));
+  const double of_target = (1 - smoothing) * likelihood +
+                           smoothing * (normaliser - static_cast<double>(total) / static_cast<double>(vocabulary));
+  sums.loss =
+      (1 - targets.soft_share) * of_target + targets.soft_share * (normaliser - static_cast<double>(soft_logit));
   sums.likelihood = likelihood;
   sums.correct = later == 0;
   return row;
@@ -101,7 +112,7 @@ __device__ __forceinline__ void store_gradient(T* x, Bfloat16* rounded, std::int
 /// (see store_gradient()).
 template <class T>
 __global__ void cross_entropy_kernel(T* logits, Bfloat16* rounded, const T* bias, std::int64_t vocabulary,
-                                     Targets targets, std::int64_t first_row, double smoothing, double scale,
+                                     Targets<T> targets, std::int64_t first_row, double smoothing, double scale,
                                      bool gradient, RowSums* sums) {
   const std::int64_t i = first_row + blockIdx.x;
   if (rounded) rounded += blockIdx.x * vocabulary;
@@ -110,14 +121,18 @@ __global__ void cross_entropy_kernel(T* logits, Bfloat16* rounded, const T* bias
   const RowLoss<T> row = row_loss(x, bias, vocabulary, targets, i, smoothing, of_row);
   if (threadIdx.x == 0) sums[i] = of_row;
   if (!gradient) return;
+  const double hard = scale * (1 - targets.soft_share);
   const T factor = static_cast<T>(scale / static_cast<double>(row.exponentials)),
-          offset = static_cast<T>(scale * smoothing / static_cast<double>(vocabulary));
+          offset = static_cast<T>(hard * smoothing / static_cast<double>(vocabulary)),
+          of_soft = static_cast<T>(scale * targets.soft_share);
+  const T* const soft = targets.soft ? targets.soft + blockIdx.x * vocabulary : nullptr;
   const double second_share = targets.second ? static_cast<double>(targets.second_shares[i]) : 0;
   const std::int32_t first = targets.first[i], second = targets.second ? targets.second[i] : -1;
   for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) {
     T g = factor * std::exp(x[v] - row.largest) - offset;
-    if (v == first) g -= static_cast<T>(scale * (1 - smoothing) * (1 - second_share));
-    if (v == second) g -= static_cast<T>(scale * (1 - smoothing) * second_share);
+    if (soft) g -= of_soft * soft[v];
+    if (v == first) g -= static_cast<T>(hard * (1 - smoothing) * (1 - second_share));
+    if (v == second) g -= static_cast<T>(hard * (1 - smoothing) * second_share);
     store_gradient(x, rounded, v, g);
   }
 }
@@ -125,7 +140,7 @@ __global__ void cross_entropy_kernel(T* logits, Bfloat16* rounded, const T* bias
 /// Does for the rows first_row + block of both passes of consistent_cross_entropy() what cross_entropy_kernel() does.
 template <class T>
 __global__ void consistent_kernel(T* x_logits, T* y_logits, Bfloat16* x_rounded, Bfloat16* y_rounded, const T* bias,
-                                  std::int64_t vocabulary, Targets targets, std::int64_t first_row, double smoothing,
+                                  std::int64_t vocabulary, Targets<T> targets, std::int64_t first_row, double smoothing,
                                   double scale, double consistency, bool gradient, RowSums* sums) {
   const std::int64_t i = first_row + blockIdx.x;
   if (x_rounded) x_rounded += blockIdx.x * vocabulary;
@@ -253,6 +268,62 @@ class OutputProducts {
   Tensor<T> dweight_, dbias_;
 };
 
+/// Returns the logarithm of the sum of exp(logit(v)) over the vocabulary to all threads of this block.
+template <class T, class Logit>
+__device__ T normaliser_of(std::int64_t vocabulary, const Logit& logit) {
+  T largest = static_cast<T>(-INFINITY), sum = 0;
+  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) largest = logit(v) > largest ? logit(v) : largest;
+  largest = block_max(largest, shared_memory<T>());
+  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) sum += std::exp(logit(v) - largest);
+  return largest + std::log(block_sum(sum, shared_memory<T>()));
+}
+
+/// Adds `factor` times the softmax of the row of logits of this block, with the bias, to the row of `mean`, or begins
+/// the row of `mean` with it.
+template <class T>
+__global__ void add_prediction_kernel(const T* logits, const T* bias, std::int64_t vocabulary, T factor, bool begins,
+                                      T* mean) {
+  const T* const x = logits + blockIdx.x * vocabulary;
+  mean += blockIdx.x * vocabulary;
+  const auto logit = [&](std::int64_t v) { return bias ? x[v] + bias[v] : x[v]; };
+  const T normaliser = normaliser_of<T>(vocabulary, logit);
+  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x)
+    mean[v] = (begins ? T(0) : mean[v]) + factor * std::exp(logit(v) - normaliser);
+}
+
+/// Computes what teachers predict of the tokens of a batch, chunk by chunk.
+template <class T>
+class TeacherPredictions {
+ public:
+  TeacherPredictions(CudaContext& device, const SoftTargets<T>& soft, std::int64_t rows)
+      : device_(device), teachers_(soft.teachers) {
+    if (teachers_.empty()) return;
+    const Shape chunk{rows, teachers_.front().weight.dim(0)};
+    mean_ = device.arena.template tensor<T>(chunk);
+    logits_.full = device.arena.template tensor<T>(chunk);
+  }
+
+  /// Computes the predictions of `count` rows from `begin` on. Returns their means, or null where there are no
+  /// teachers.
+  const T* predict(std::int64_t begin, std::int64_t count) const {
+    for (const TeacherStates<T>& teacher : teachers_) {
+      const ArenaScope scope(device_.arena);
+      OutputProducts<T> layer(device_, teacher.weight, Tensor<T>(), Tensor<T>());
+      layer.project(operand_of_products(device_, MaybeRounded<T>{teacher.hidden}), begin, count, logits_);
+      launch(device_, shape_for_rows<T>(count, mean_.columns()), add_prediction_kernel<T>, logits_.full.data(),
+             teacher.bias.data(), mean_.columns(), 1 / static_cast<T>(teachers_.size()), &teacher == &teachers_.front(),
+             mean_.data());
+    }
+    return mean_.data();
+  }
+
+ private:
+  CudaContext& device_;
+  std::span<const TeacherStates<T>> teachers_;
+  Tensor<T> mean_;
+  MaybeRounded<T> logits_;
+};
+
 /// Subtracts from the row of logits of this block, to which it adds the bias, the logarithm of the sum of their
 /// exponentials. Where `targets` is not null, the row stays as it is, and out[block] receives the result for its
 /// target.
@@ -261,12 +332,7 @@ __global__ void log_probabilities_kernel(T* logits, const T* bias, std::int64_t 
                                          T* out) {
   T* const x = logits + blockIdx.x * vocabulary;
   const auto logit = [&](std::int64_t v) { return bias ? x[v] + bias[v] : x[v]; };
-  T largest = static_cast<T>(-INFINITY), sum = 0;
-  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) largest = logit(v) > largest ? logit(v) : largest;
-  largest = block_max(largest, shared_memory<T>());
-  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) sum += std::exp(logit(v) - largest);
-  sum = block_sum(sum, shared_memory<T>());
-  const T normaliser = largest + std::log(sum);
+  const T normaliser = normaliser_of<T>(vocabulary, logit);
   if (targets) {
     if (threadIdx.x == 0) out[blockIdx.x] = logit(targets[blockIdx.x]) - normaliser;
     return;
@@ -278,12 +344,15 @@ __global__ void log_probabilities_kernel(T* logits, const T* bias, std::int64_t 
 
 template <class T>
 void cross_entropy_forward(CudaContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
-                           std::span<const std::int32_t> targets, const CrossEntropyOptions& options, Tensor<T> dhidden,
-                           Tensor<T> dweight, Tensor<T> dbias, LossResult<T> result) {
+                           std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
+                           const SoftTargets<T>& soft, Tensor<T> dhidden, Tensor<T> dweight, Tensor<T> dbias,
+                           LossResult<T> result) {
   const ArenaScope scope(device.arena);
   const std::int64_t rows = hidden.rows(), vocabulary = weight.dim(0), most = rows_of_chunk(rows, vocabulary);
   const bool gradient = dhidden || dweight || dbias;
-  const Targets on_device = upload_targets(device, targets, options);
+  Targets<T> on_device = upload_targets<T>(device, targets, options);
+  const TeacherPredictions<T> predictions(device, soft, most);
+  if (!soft.teachers.empty()) on_device.soft_share = soft.share;
   RowSums* const sums = static_cast<RowSums*>(device.arena.allocate(static_cast<std::size_t>(rows) * sizeof(RowSums)));
   OutputProducts<T> products(device, weight, dweight, dbias);
   const MaybeRounded<T> states = operand_of_products(device, MaybeRounded<T>{hidden}),
@@ -291,6 +360,7 @@ void cross_entropy_forward(CudaContext& device, Tensor<T> hidden, Tensor<T> weig
   for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
     count = std::min(most, rows - begin);
     products.project(states, begin, count, logits);
+    on_device.soft = predictions.predict(begin, count);
     launch(device, shape_for_rows<T>(count, vocabulary), cross_entropy_kernel<T>, logits.full.data(),
            logits.rounded.data(), bias.data(), vocabulary, on_device, begin, options.label_smoothing, options.scale,
            gradient, sums);
@@ -307,7 +377,7 @@ void consistent_cross_entropy_forward(CudaContext& device, const PassStates<T>& 
   const ArenaScope scope(device.arena);
   const std::int64_t rows = first.hidden.rows(), vocabulary = weight.dim(0), most = rows_of_chunk(rows, vocabulary);
   const bool gradient = first.dhidden || second.dhidden || dweight || dbias;
-  const Targets on_device{upload(device, targets)};
+  const Targets<T> on_device{upload(device, targets)};
   RowSums* const sums = static_cast<RowSums*>(device.arena.allocate(static_cast<std::size_t>(rows) * sizeof(RowSums)));
   OutputProducts<T> products(device, weight, dweight, dbias);
   const MaybeRounded<T> of_first = operand_of_products(device, MaybeRounded<T>{first.hidden}),
@@ -351,7 +421,8 @@ void token_log_probabilities(CudaContext& device, Tensor<T> hidden, Tensor<T> we
 
 #define HEED_INSTANTIATE(T)                                                                                            \
   template void cross_entropy_forward(CudaContext&, Tensor<T>, Tensor<T>, Tensor<T>, std::span<const std::int32_t>,    \
-                                      const CrossEntropyOptions&, Tensor<T>, Tensor<T>, Tensor<T>, LossResult<T>);     \
+                                      const CrossEntropyOptions&, const SoftTargets<T>&, Tensor<T>, Tensor<T>,         \
+                                      Tensor<T>, LossResult<T>);                                                       \
   template void consistent_cross_entropy_forward(CudaContext&, const PassStates<T>&, const PassStates<T>&, Tensor<T>,  \
                                                  Tensor<T>, std::span<const std::int32_t>, const CrossEntropyOptions&, \
                                                  double, Tensor<T>, Tensor<T>, LossResult<T>);                         \

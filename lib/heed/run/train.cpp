@@ -46,6 +46,7 @@ void check_useless(const TrainOptions& options) {
       needs(!options.valid_sets.empty(), "something to validate on (give --valid-sets)");
     if (name == "cluster") needs(options.dry_run, "--dry-run, which predicts the speed");
     if (name == "tempdir") needs(options.batch.shuffle_window.has_value(), "a text on disk (--shuffle-window N)");
+    if (name == "teacher-weight") needs(!options.batch.teacher.empty(), "models that teach (--teacher A.h5 B.h5)");
     if (name == "guided-alignment-weight")
       needs(!options.guided_alignment.empty(), "alignments (--guided-alignment FILE)");
     const bool images = image_input(options.model_options.config);
@@ -96,6 +97,8 @@ void check_options(const TrainOptions& options) {
   if (options.model.empty() && !options.check) throw UsageError("no name for the model (-m MODEL.h5)");
   if (options.run.valid_metrics.empty()) throw UsageError("--valid-metrics is empty");
   if (!options.cluster.empty()) Cluster::parse("--cluster", options.cluster);
+  if (options.batch.r_drop > 0 && !options.batch.teacher.empty())
+    throw UsageError("--r-drop and --teacher exclude each other: both give the predictions something to agree with");
   options.optimizer.validate();
   TrainingLength("--after", options.run.after);
   TrainingLength("--valid-freq", options.run.valid_freq);

@@ -375,6 +375,7 @@ void TrainSession::load(bool resumes) {
     run_->checkpoint.parameters.initialise(static_cast<std::uint64_t>(options_.batch.seed));
     if (!options_.pretrained_model.empty()) start_from(options_.pretrained_model, run_->checkpoint);
   }
+  make_loss();
   if (TrainingLength("--after", options_.run.after).unit() != TrainingLength::Unit::hours) return;
   OptimizerOptions optimizer = options_.optimizer;
   // Any learning rate will do, because the learning rate does not change the speed.
@@ -382,8 +383,18 @@ void TrainSession::load(bool resumes) {
   speed_ = training_cost(work(optimizer.resolve())).tokens_per_second() * ranks_.size();
 }
 
+/// Makes the loss of the model, which may have teachers.
+void TrainSession::make_loss() {
+  if (options_.batch.teacher.empty()) {
+    loss_ = loss_of(model());
+    return;
+  }
+  teachers_.emplace(options_.batch.teacher, run_->checkpoint, options_.batch.max_length);
+  loss_ = teachers_->loss_of(model(), options_.batch.teacher_weight);
+}
+
 TrainingWork TrainSession::work(const OptimizerSettings& optimizer) {
-  return {model(), run_->checkpoint.parameters, optimizer, examples(), options_.batch, precision_, pool_};
+  return {model(), loss_, run_->checkpoint.parameters, optimizer, examples(), options_.batch, precision_, pool_};
 }
 
 void TrainSession::agree_on_speed() {
@@ -410,6 +421,7 @@ void TrainSession::plan() {
 void TrainSession::open_gpu() {
 #if HEED_HAS_CUDA
   if (gpu_number_) gpu_ = std::make_unique<CudaDevice>(*gpu_number_, precision_);
+  if (gpu_ && teachers_) teachers_->copy_to(gpu_->context());
 #endif
 }
 
@@ -428,10 +440,9 @@ std::string TrainSession::gradient_sum() const {
 
 std::unique_ptr<TrainingWorkers> TrainSession::make_workers(const Model<float>& model) {
 #if HEED_HAS_CUDA
-  if (gpu_)
-    return std::make_unique<GpuWorkers>(model.layout(), loss_of(model), gpu_->context(), ranks_, gpu_sum_.get());
+  if (gpu_) return std::make_unique<GpuWorkers>(model.layout(), loss_, gpu_->context(), ranks_, gpu_sum_.get());
 #endif
-  return std::make_unique<GradientWorkers>(model.layout(), loss_of(model), precision_, pool_, ranks_);
+  return std::make_unique<GradientWorkers>(model.layout(), loss_, precision_, pool_, ranks_);
 }
 
 Trainer TrainSession::make_trainer(Reporter& reporter) {

@@ -15,6 +15,7 @@
 #include "heed/tensor/cuda_device.h"
 #include "heed/train/gpu_sum.h"
 #include "heed/train/resume.h"
+#include "heed/train/teachers.h"
 #include "heed/train/trainer.h"
 #include "heed/train/translate_examples.h"
 
@@ -98,6 +99,7 @@ class TrainSession {
   bool links_to_leaves() const { return options_.guided_alignment == "leaves"; }
   void read_images();
   std::unique_ptr<TrainingWorkers> make_workers(const Model<float>& model);
+  void make_loss();
   void take_rates_from(TrainingState& state);
   void set_rates();
 
@@ -136,6 +138,8 @@ class TrainSession {
   std::vector<std::string> valid_words_;
   std::optional<TreeSentences> trees_;
   std::optional<ResumableCheckpoint> run_;
+  std::optional<Teachers> teachers_;
+  BatchLoss loss_;
 #if HEED_HAS_CUDA
   std::unique_ptr<CudaDevice> gpu_;
   std::unique_ptr<GpuSum> gpu_sum_;  // of several ranks

@@ -40,9 +40,13 @@ std::string describe_text_difference(const std::string& side, const TextModel& h
 
 }  // namespace
 
+std::string describe_text_difference(const Checkpoint& here, const Checkpoint& there) {
+  const std::string of_source = describe_text_difference("source", here.source, there.source);
+  return of_source.empty() ? describe_text_difference("target", here.target, there.target) : of_source;
+}
+
 std::string describe_difference(const Checkpoint& here, const Checkpoint& there, Comparison comparison) {
-  std::string out = describe_text_difference("source", here.source, there.source);
-  if (out.empty()) out = describe_text_difference("target", here.target, there.target);
+  std::string out = describe_text_difference(here, there);
   if (out.empty()) out = describe_config_difference(here.model->config(), there.model->config(), comparison);
   return out;
 }

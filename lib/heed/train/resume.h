@@ -10,6 +10,10 @@
 
 namespace heed {
 
+/// Returns a description of the first difference between the vocabularies and text steps of two checkpoints, such as
+/// "the source vocabulary has 120 pieces there, 110 here", or an empty string.
+std::string describe_text_difference(const Checkpoint& here, const Checkpoint& there);
+
 /// What describe_difference() compares: all that decides how a training goes on, or only what a trained model depends
 /// on, which leaves dropout out.
 enum class Comparison { training, trained_model };

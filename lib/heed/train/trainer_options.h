@@ -54,6 +54,8 @@ struct BatchOptions {
   std::optional<double> bpe_dropout = {}, sample_alpha = {};
   double label_smoothing = 0.1;
   double r_drop = 0;
+  std::vector<std::string> teacher;
+  double teacher_weight = 0.5;
   std::optional<double> guided_alignment_weight = {};
   double exponential_smoothing = 0;
   PrecisionChoice precision = PrecisionChoice::automatic;
@@ -102,6 +104,14 @@ struct BatchOptions {
                    .min = 0,
                    .max = 1000,
                    .implicit = "5"});
+    visit(teacher, {.name = "teacher",
+                    .help = "also learn what these models predict (their mean), of the same vocabularies",
+                    .value = "A.h5 B.h5"});
+    visit(teacher_weight, {.name = "teacher-weight",
+                           .help = "share of the target's probability that the prediction of --teacher takes",
+                           .value = "W",
+                           .min = 0,
+                           .max = 1});
     visit(guided_alignment_weight, {.name = "guided-alignment-weight",
                                     .help = "weight of the loss of --guided-alignment (0.1)",
                                     .value = "W",
