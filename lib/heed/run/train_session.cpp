@@ -15,6 +15,7 @@
 #include "heed/text/strings/unicode.h"
 #include "heed/text/trees/linear_tree.h"
 #include "heed/train/gpu_workers.h"
+#include "heed/train/model_files.h"
 
 namespace heed {
 namespace {
