@@ -311,11 +311,30 @@ def consistent_cross_entropy(g):
                    {"targets": targets, "label_smoothing": smoothing, "consistency": consistency})
 
 
+def soft_cross_entropy(g):
+    """Soft targets: the mean of what two teachers predict, the second of another width and without a bias."""
+    targets = [4, 0, 6, 4]
+    for smoothing, share in ((0.0, 1.0), (0.1, 0.7)):
+
+        def function(hidden, weight, bias, first, first_weight, first_bias, second, second_weight, s=smoothing, w=share):
+            q = (F.linear(first, first_weight, first_bias).softmax(-1) + F.linear(second, second_weight).softmax(-1)) / 2
+            z, y = F.linear(hidden, weight, bias), torch.tensor(targets)
+            return {"y": (1 - w) * F.cross_entropy(z, y, reduction="sum", label_smoothing=s) +
+                         w * F.cross_entropy(z, q, reduction="sum")}
+
+        inputs = {"hidden": draw(g, 4, 5), "weight": draw(g, 7, 5), "bias": draw(g, 7)}
+        teachers = {"first": draw(g, 4, 5), "first_weight": draw(g, 7, 5), "first_bias": draw(g, 7),
+                    "second": draw(g, 4, 6), "second_weight": draw(g, 7, 6)}
+        yield case(f"label smoothing {smoothing}, share {share}", inputs | teachers, function, g,
+                   {"targets": targets, "label_smoothing": smoothing, "share": share}, constant=teachers)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for make in (linear, layer_norm, rms_norm, batch_norm, gated_unit, embedding, softmax, masked_softmax, matmul, adam,
-                 attention, additive_attention, cross_entropy, consistent_cross_entropy, rotary, position_bias):
+                 attention, additive_attention, cross_entropy, consistent_cross_entropy, soft_cross_entropy, rotary,
+                 position_bias):
         cases = list(make(torch.Generator().manual_seed(1)))
         text = {"made_by": "scripts/reference/make_torch_reference.py", "torch": torch.__version__.split("+")[0]}
         lines = ",\n".join(json.dumps(c, allow_nan=False) for c in cases)

@@ -86,6 +86,20 @@ TEST_CASE("cross-entropy with soft targets: gradients, one teacher and two of ot
     }
 }
 
+TEST_CASE("cross-entropy with soft targets: as PyTorch") {
+  for_each_torch_case("soft_cross_entropy", [](auto& test, const auto& data) {
+    const auto targets = data["options"]["targets"].template get<Targets>();
+    const auto hidden = test.input("hidden"), weight = test.input("weight"), bias = test.input("bias");
+    const auto constant = [&](const char* name) { return test.tensor(data["inputs"][name]); };
+    using T = std::remove_cvref_t<decltype(*constant("first").data())>;
+    const std::vector<TeacherStates<T>> teachers{{constant("first"), constant("first_weight"), constant("first_bias")},
+                                                 {constant("second"), constant("second_weight"), {}}};
+    test.check(projection_cross_entropy(test.graph(), hidden, weight, bias, targets,
+                                        {data["options"]["label_smoothing"].template get<double>(), 1}, nullptr,
+                                        {teachers, data["options"]["share"].template get<double>()}));
+  });
+}
+
 TEST_CASE_TEMPLATE("cross-entropy with soft targets: the loss by the definition, in several chunks", T, float, double) {
   constexpr std::int64_t kRows = 150, kVocabulary = 53;
   Training<T> t;
