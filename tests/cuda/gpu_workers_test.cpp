@@ -114,12 +114,12 @@ TEST_CASE("training on a GPU learns of teachers what training on a CPU does") {
   settings.epsilon = 1e-3;
   Trained cpu(model.layout()), gpu(model.layout()), plain(model.layout());
   ThreadPool pool(2);
+  CudaDevice device(0, Precision::float32);
   Teachers teachers({folder / "a.h5", folder / "b.h5"}, student, 100);
   GradientWorkers cpu_workers(model.layout(), teachers.loss_of(model, 0.7), Precision::float32, pool);
   train_on(cpu_workers, settings, corpus, 2, cpu);
   GradientWorkers plain_workers(model.layout(), loss_of(model), Precision::float32, pool);
   train_on(plain_workers, settings, corpus, 2, plain);
-  CudaDevice device(0, Precision::float32);
   teachers.copy_to(device.context());
   GpuWorkers gpu_workers(model.layout(), teachers.loss_of(model, 0.7), device.context());
   train_on(gpu_workers, settings, corpus, 2, gpu);

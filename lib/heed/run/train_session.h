@@ -138,12 +138,12 @@ class TrainSession {
   std::vector<std::string> valid_words_;
   std::optional<TreeSentences> trees_;
   std::optional<ResumableCheckpoint> run_;
-  std::optional<Teachers> teachers_;
-  BatchLoss loss_;
 #if HEED_HAS_CUDA
   std::unique_ptr<CudaDevice> gpu_;
   std::unique_ptr<GpuSum> gpu_sum_;  // of several ranks
 #endif
+  std::optional<Teachers> teachers_;  // may have memory of the GPU, and must be destroyed before it
+  BatchLoss loss_;
   std::unique_ptr<TrainingWorkers> workers_;
   std::optional<Validator> validator_;
 };
