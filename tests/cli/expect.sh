@@ -24,6 +24,17 @@ expect() {
   [[ $(cat stderr) == $err ]] || fail "$*: stderr '$(head -c 2000 stderr)' is not like '$err'"
 }
 
+# same_parameters A.h5 B.h5 WHAT: checks that two models have the same parameters, bit for bit; needs h5diff
+same_parameters() {
+  h5diff "$1" "$2" /parameters /parameters >difference || fail "$3: $(head -n 5 difference)"
+}
+
+# other_parameters A.h5 B.h5 WHAT: checks that two models have different parameters; needs h5diff
+other_parameters() {
+  h5diff "$1" "$2" /parameters /parameters >difference
+  [ $? -eq 1 ] || fail "$3"
+}
+
 # expect_full_disk TOOL ARGUMENT...: checks that writing to a full disk is an error
 expect_full_disk() {
   local tool=$1

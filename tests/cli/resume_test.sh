@@ -23,8 +23,8 @@ mkdir whole killed stopped
 "$train" "${options[@]}" -j 2 -m whole/m.h5 || fail "the uninterrupted run: exit $?"
 
 same() {
-  h5diff whole/m.h5 "$1/m.h5" /parameters /parameters >difference || fail "$1: $(head -n 5 difference)"
-  h5diff whole/m.best-bleu.h5 "$1/m.best-bleu.h5" /parameters /parameters >difference || fail "$1, best: $(head -n 5 difference)"
+  same_parameters whole/m.h5 "$1/m.h5" "$1"
+  same_parameters whole/m.best-bleu.h5 "$1/m.best-bleu.h5" "$1, best"
   diff <(cd whole && ls -A) <(cd "$1" && ls -A) || fail "$1: other files"
 }
 

@@ -11,25 +11,19 @@ common=(-t en fr -v vocab --mini-batch-words 500 --lr-warmup 1 --learn-rate 0.00
 small=(--task transformer-tiny --enc-depth 1 --dec-depth 1 --dim-emb 16 --transformer-dim-ffn 16)
 "$train" -q "${common[@]}" "${small[@]}" -m teacher.h5 --after 3e || fail "a teacher: exit $?"
 "$train" -q "${common[@]}" --task rnn-attention --enc-depth 1 --dec-depth 1 --dim-emb 16 --dim-rnn 16 -m rnn.h5 --after 2e || fail "rnn-attention: exit $?"
-same() {
-  h5diff "$1" "$2" /parameters /parameters >difference || fail "$3: $(head -n 5 difference)"
-}
-differs() {
-  h5diff "$1" "$2" /parameters /parameters >/dev/null && fail "$3"
-}
 
 # Teachers of two architectures; in two parts and with another number of threads, the parameters have the same bits.
 taught=("${common[@]}" "${small[@]}" --teacher teacher.h5 rnn.h5)
 expect 0 '' '*finished: --after 2e is reached' "$train" "${taught[@]}" -m whole.h5 -j 2 --after 2e
 "$train" -q "${taught[@]}" -m parts.h5 -j 1 --after 1e || fail "the first part: exit $?"
 "$train" -q "${taught[@]}" -m parts.h5 -j 2 --after 2e || fail "the second part: exit $?"
-same whole.h5 parts.h5 "a training in two parts"
+same_parameters whole.h5 parts.h5 "a training in two parts"
 "$train" -q "${common[@]}" "${small[@]}" -m plain.h5 -j 2 --after 2e || fail "without teachers: exit $?"
-differs whole.h5 plain.h5 "the teachers change nothing"
+other_parameters whole.h5 plain.h5 "the teachers change nothing"
 "$train" -q "${taught[@]}" --teacher-weight 0 -m zero.h5 -j 2 --after 2e || fail "--teacher-weight 0: exit $?"
-same zero.h5 plain.h5 "teachers without weight"
+same_parameters zero.h5 plain.h5 "teachers without weight"
 "$train" -q "${taught[@]}" --teacher-weight 1 -m one.h5 -j 2 --after 2e || fail "--teacher-weight 1: exit $?"
-differs whole.h5 one.h5 "--teacher-weight changes nothing"
+other_parameters whole.h5 one.h5 "--teacher-weight changes nothing"
 expect 0 '*measured updates*' '' "$train" "${taught[@]}" -m x.h5 --after 9e --dry-run
 expect 0 '' 'train: warning: --teacher-weight was 0.5 and is now 0.7: *' "$train" -q "${taught[@]}" --teacher-weight 0.7 -m parts.h5 --after 3e
 
