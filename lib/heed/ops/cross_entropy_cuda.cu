@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
+#include <span>
+#include <type_traits>
 
 #include "heed/ops/column_sum_cuda-inl.h"
 #include "heed/ops/linear.h"
@@ -295,31 +298,43 @@ __global__ void add_prediction_kernel(const T* logits, const T* bias, std::int64
 template <class T>
 class TeacherPredictions {
  public:
-  TeacherPredictions(CudaContext& device, const SoftTargets<T>& soft, std::int64_t rows)
-      : device_(device), teachers_(soft.teachers) {
-    if (teachers_.empty()) return;
-    const Shape chunk{rows, teachers_.front().weight.dim(0)};
+  TeacherPredictions(CudaContext& device, const SoftTargets<T>& soft, std::int64_t rows) : device_(device) {
+    if (soft.teachers.empty()) return;
+    const Shape chunk{rows, soft.teachers.front().weight.dim(0)};
     mean_ = device.arena.template tensor<T>(chunk);
     logits_.full = device.arena.template tensor<T>(chunk);
+    static_assert(std::is_trivially_destructible_v<Layer>);
+    const std::size_t count = soft.teachers.size();
+    layers_ = {static_cast<Layer*>(device.host_arena.allocate(count * sizeof(Layer))), count};
+    for (std::size_t i = 0; i < count; ++i) {
+      const TeacherStates<T>& teacher = soft.teachers[i];
+      new (&layers_[i]) Layer{OutputProducts<T>(device, teacher.weight, Tensor<T>(), Tensor<T>()),
+                              operand_of_products(device, MaybeRounded<T>{teacher.hidden}), teacher.bias};
+    }
   }
 
   /// Computes the predictions of `count` rows from `begin` on. Returns their means, or null where there are no
   /// teachers.
   const T* predict(std::int64_t begin, std::int64_t count) const {
-    for (const TeacherStates<T>& teacher : teachers_) {
-      const ArenaScope scope(device_.arena);
-      OutputProducts<T> layer(device_, teacher.weight, Tensor<T>(), Tensor<T>());
-      layer.project(operand_of_products(device_, MaybeRounded<T>{teacher.hidden}), begin, count, logits_);
+    for (Layer& layer : layers_) {
+      layer.products.project(layer.hidden, begin, count, logits_);
       launch(device_, shape_for_rows<T>(count, mean_.columns()), add_prediction_kernel<T>, logits_.full.data(),
-             teacher.bias.data(), mean_.columns(), 1 / static_cast<T>(teachers_.size()), &teacher == &teachers_.front(),
+             layer.bias.data(), mean_.columns(), 1 / static_cast<T>(layers_.size()), &layer == &layers_.front(),
              mean_.data());
     }
     return mean_.data();
   }
 
  private:
+  /// The output layer of a teacher, and what it reads, both rounded once for all chunks.
+  struct Layer {
+    OutputProducts<T> products;
+    MaybeRounded<T> hidden;
+    Tensor<T> bias;
+  };
+
   CudaContext& device_;
-  std::span<const TeacherStates<T>> teachers_;
+  std::span<Layer> layers_;  // in the host's arena
   Tensor<T> mean_;
   MaybeRounded<T> logits_;
 };
