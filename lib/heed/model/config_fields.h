@@ -52,24 +52,14 @@ inline constexpr FieldInfo kDimFfnField = {.name = "transformer-dim-ffn",
                                            .min = 1,
                                            .max = kMostWidth,
                                            .preset = true};
-inline constexpr FieldInfo kDropoutField = {.name = "dropout",
-                                            .help = "dropout on embeddings and on the output of each sublayer",
-                                            .value = "P",
-                                            .min = 0,
-                                            .max = 0.99,
-                                            .training_only = true};
-inline constexpr FieldInfo kAttentionDropoutField = {.name = "attention-dropout",
-                                                     .help = "dropout on attention weights",
-                                                     .value = "P",
-                                                     .min = 0,
-                                                     .max = 0.99,
-                                                     .training_only = true};
-inline constexpr FieldInfo kFfnDropoutField = {.name = "ffn-dropout",
-                                               .help = "dropout in the feed-forward layer",
-                                               .value = "P",
-                                               .min = 0,
-                                               .max = 0.99,
-                                               .training_only = true};
+/// Returns the description of a probability with which training leaves something out.
+constexpr FieldInfo dropping_field(std::string_view name, std::string_view help, bool later = false) {
+  return {.name = name, .help = help, .value = "P", .min = 0, .max = 0.99, .later = later, .training_only = true};
+}
+inline constexpr FieldInfo kDropoutField =
+    dropping_field("dropout", "dropout on embeddings and on the output of each sublayer");
+inline constexpr FieldInfo kAttentionDropoutField = dropping_field("attention-dropout", "dropout on attention weights");
+inline constexpr FieldInfo kFfnDropoutField = dropping_field("ffn-dropout", "dropout in the feed-forward layer");
 
 /// The numbers of pieces (subwords) in the two vocabularies of a model, which every config has.
 struct VocabularySizes {

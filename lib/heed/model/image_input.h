@@ -90,12 +90,8 @@ struct ImageModelFields : VocabularySizes {
   /// Lists the option of stochastic depth.
   template <class Visitor>
   void stochastic_depth_field(Visitor& visit) {
-    visit(stochastic_depth, {.name = "stochastic-depth",
-                             .help = "probability that a sublayer of the last layer is left out for an image",
-                             .value = "P",
-                             .min = 0,
-                             .max = 0.99,
-                             .training_only = true});
+    visit(stochastic_depth,
+          dropping_field("stochastic-depth", "probability that a sublayer of the last layer is left out for an image"));
   }
   /// Lists what a checkpoint stores of `config`, which is derived from this struct.
   template <class Config, class Visitor>

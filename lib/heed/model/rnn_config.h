@@ -57,12 +57,7 @@ struct RnnFields : VocabularySizes {
            .help = "share one weight: none; decoder's embedding and output layer; these and the encoder's embedding",
            .implicit = "decoder"});
     visit(output_bias, {.name = "output-bias", .help = "give the output layer a bias"});
-    visit(dropout, {.name = "dropout",
-                    .help = "dropout on embeddings, between layers and before the output layer",
-                    .value = "P",
-                    .min = 0,
-                    .max = 0.99,
-                    .training_only = true});
+    visit(dropout, dropping_field("dropout", "dropout on embeddings, between layers and before the output layer"));
   }
 
   std::optional<int> longest_sequence() const { return {}; }

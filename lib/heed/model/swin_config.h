@@ -61,12 +61,7 @@ struct SwinConfig : ImageModelFields {
                       .value = "X",
                       .min = 0.125,
                       .max = 64});
-    visit(dropout, {.name = "dropout",
-                    .help = "dropout on the output of each sublayer",
-                    .value = "P",
-                    .min = 0,
-                    .max = 0.99,
-                    .training_only = true});
+    visit(dropout, dropping_field("dropout", "dropout on the output of each sublayer"));
     visit(attention_dropout, kAttentionDropoutField);
     visit(ffn_dropout, kFfnDropoutField);
     stochastic_depth_field(visit);

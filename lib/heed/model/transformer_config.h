@@ -159,13 +159,9 @@ struct TransformerConfig : VocabularySizes {
     visit(dropout, kDropoutField);
     visit(attention_dropout, kAttentionDropoutField);
     visit(ffn_dropout, kFfnDropoutField);
-    visit(stochastic_depth, {.name = "stochastic-depth",
-                             .help = "probability that a sentence leaves a sublayer of the last layers out",
-                             .value = "P",
-                             .min = 0,
-                             .max = 0.99,
-                             .later = true,
-                             .training_only = true});
+    visit(stochastic_depth,
+          dropping_field("stochastic-depth", "probability that a sentence leaves a sublayer of the last layers out",
+                         true));
     visit(cross_attention,
           {.name = "cross-attention",
            .help = "encoder layers that the decoder reads: the last; each layer its counterpart; a learned mix",
