@@ -72,7 +72,7 @@ void check_attention(const Case& test) {
             a.positions.distance = distance;
           }
           T* const softmaxes = attention_kept(device, a, true);
-          attention_forward(device, a, softmaxes, to[0].data());
+          attention_forward(device, a, softmaxes, {to[0]});
           a.query_gradient = to[2].data();
           a.key_gradient = to[3].data() + width;
           a.value_gradient = to[3].data() + 2 * width;
@@ -81,8 +81,7 @@ void check_attention(const Case& test) {
           if (a.positions.bias) a.positions.bias_gradient = to[4].data();
           if (a.positions.relative_keys) a.positions.relative_keys_gradient = to[5].data();
           if (a.positions.relative_keys) a.positions.relative_values_gradient = to[6].data();
-          attention_backward(device, a, static_cast<const T*>(softmaxes), static_cast<const T*>(to[0].data()),
-                             static_cast<const T*>(arrived.values.data()));
+          attention_backward(device, a, softmaxes, {to[0]}, {arrived.view()});
         },
         test.bfloat16                ? 0.03
         : sizeof(T) == sizeof(float) ? 1e-5
@@ -134,6 +133,90 @@ TEST_CASE("attention on a GPU: by tensor cores, in bfloat16") {
         {.queries = offsets, .keys = offsets, .causal = true, .dropout = dropout, .bfloat16 = true, .positions = 1});
     check_attention<float>({.queries = many, .keys = many, .dropout = dropout, .bfloat16 = true, .positions = 3});
   }
+}
+
+TEST_CASE("attention on a GPU: operands, results and gradients that are stored as bfloat16") {
+  const std::vector<std::int32_t> offsets{0, 1, 34, 74}, key_offsets{0, 5, 10, 50};
+  for (const std::int64_t head_width : {5, 8, 33, 64})
+    for (const bool weights : {false, true}) {  // by tensor cores, and not
+      CAPTURE(head_width);
+      CAPTURE(weights);
+      const std::int64_t width = 2 * head_width, nq = offsets.back(), nk = key_offsets.back();
+      // The keys begin in the fifth column of rows of a multiple of eight numbers, so that they are not aligned to
+      // eight.
+      constexpr std::int64_t kFirst = 4;
+      const std::int64_t stride = 2 * width + 8;
+      TestTensor<Bfloat16> query = rounded(normal<float>({nq, width}, 1)),
+                           memory = rounded(normal<float>({nk, stride}, 2)),
+                           arrived = rounded(normal<float>({nq, width}, 3));
+      TestTensor<float> full_query = in_full(query), full_memory = in_full(memory), full_arrived = in_full(arrived);
+      AttentionArrays<float> stored{};
+      stored.query_stride = stored.width = width;
+      stored.key_stride = stored.value_stride = stride;
+      stored.heads = 2;
+      stored.queries = {offsets};
+      stored.keys = {key_offsets};
+      stored.query_gradient_empty = stored.key_gradient_empty = stored.value_gradient_empty = true;
+      const std::int64_t size = attention_weights_size(stored.queries, stored.keys, 2) + kAttentionSlack;
+      TestTensor<float> attention_weights = normal<float>({size}, 4);
+      if (weights) stored.weights = attention_weights.values.data();
+      AttentionArrays<float> full = stored;
+      full.query = full_query.values.data();
+      full.key = full_memory.values.data() + kFirst;
+      full.value = full_memory.values.data() + kFirst + width;
+      stored.rounded.query = query.values.data();
+      stored.rounded.key = memory.values.data() + kFirst;
+      stored.rounded.value = memory.values.data() + kFirst + width;
+
+      Arena arena, host_arena;
+      CudaContext device{arena, host_arena};
+      device.precision = Precision::bfloat16;
+      REQUIRE(attends_in_bfloat16(device, stored) == !weights);
+      TestTensor<float> out = normal<float>({nq, width}, 5), out_of_stored = out;
+      float* const kept = attention_kept(device, full, true);
+      attention_forward<float>(device, full, kept, {out.view()});
+      attention_forward<float>(device, stored, kept, {out_of_stored.view()});
+      CHECK(out_of_stored.values == out.values);
+      TestTensor<Bfloat16> out_rounded = rounded(out);
+      if (!weights) {
+        std::ranges::fill(out_rounded.values, Bfloat16{});
+        attention_forward<float>(device, stored, kept, {{}, out_rounded.view()});
+        CHECK(out_rounded.values == rounded(out).values);
+        out = in_full(out_rounded);
+      }
+
+      TestTensor<float> dq = normal<float>({nq, width}, 6), dm = normal<float>({nk, stride}, 7), dq_of_stored = dq,
+                        dm_of_stored = dm;
+      const auto set_gradients = [width](AttentionArrays<float>& a, TestTensor<float>& q, TestTensor<float>& m) {
+        a.query_gradient = q.values.data();
+        a.key_gradient = m.values.data() + kFirst;
+        a.value_gradient = m.values.data() + kFirst + width;
+      };
+      set_gradients(full, dq, dm);
+      attention_backward<float>(device, full, kept, {out.view()}, {full_arrived.view()});
+      const MaybeRounded<float> out_stored =
+          weights ? MaybeRounded<float>{out.view()} : MaybeRounded<float>{{}, out_rounded.view()};
+      set_gradients(stored, dq_of_stored, dm_of_stored);
+      attention_backward<float>(
+          device, stored, kept, out_stored,
+          weights ? MaybeRounded<float>{full_arrived.view()} : MaybeRounded<float>{{}, arrived.view()});
+      CHECK(dq_of_stored.values == dq.values);
+      CHECK(dm_of_stored.values == dm.values);
+      if (weights) continue;
+      TestTensor<Bfloat16> dq_rounded = rounded(dq), dm_rounded = rounded(dm);
+      for (Bfloat16& value : dq_rounded.values) value = Bfloat16{};
+      for (std::size_t i = 0; i < dm_rounded.values.size(); ++i)
+        if (const std::size_t c = i % static_cast<std::size_t>(stride);
+            c >= kFirst && c < static_cast<std::size_t>(kFirst + 2 * width))
+          dm_rounded.values[i] = Bfloat16{};
+      stored.query_gradient = stored.key_gradient = stored.value_gradient = nullptr;
+      stored.rounded.query_gradient = dq_rounded.values.data();
+      stored.rounded.key_gradient = dm_rounded.values.data() + kFirst;
+      stored.rounded.value_gradient = dm_rounded.values.data() + kFirst + width;
+      attention_backward<float>(device, stored, kept, out_stored, {{}, arrived.view()});
+      CHECK(dq_rounded.values == rounded(dq).values);
+      CHECK(dm_rounded.values == rounded(dm).values);
+    }
 }
 
 }  // namespace

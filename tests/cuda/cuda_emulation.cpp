@@ -518,4 +518,27 @@ void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_
   std::copy_n(sums, 4, c);
 }
 
+void require_alignment(const void* address) {
+  if (reinterpret_cast<std::uintptr_t>(address) % 16 != 0)
+    throw Error("emulation of CUDA: an address is not aligned to 16 bytes");
+}
+
+void load_matrices(std::uint32_t (&words)[4], const std::uint32_t* row, bool transposed) {
+  constexpr unsigned kAll = 0xFFFFFFFF;
+  require_alignment(row);
+  const auto address = reinterpret_cast<std::uintptr_t>(row);
+  exchange(kAll, address, 0);
+  const auto element = [](int matrix, int of_row, int column) {
+    const auto* const from = reinterpret_cast<const std::uint32_t*>(running->value_of(8 * matrix + of_row));
+    return from[column / 2] >> 16 * (column % 2) & 0xFFFF;
+  };
+  const int g = lane() / 4, t = lane() % 4;
+  std::uint32_t loaded[4];
+  for (int m = 0; m < 4; ++m)
+    loaded[m] = transposed ? element(m, 2 * t, g) | element(m, 2 * t + 1, g) << 16
+                           : element(m, g, 2 * t) | element(m, g, 2 * t + 1) << 16;
+  exchange(kAll, address, 0);  // waits until all lanes have read the addresses
+  std::copy_n(loaded, 4, words);
+}
+
 }  // namespace heed::emulation

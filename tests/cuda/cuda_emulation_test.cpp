@@ -7,6 +7,7 @@
 
 #include "heed/base/error.h"
 #include "heed/tensor/cuda_language.h"
+#include "heed/tensor/cuda_mma.h"
 
 namespace heed {
 namespace {
@@ -92,6 +93,39 @@ TEST_CASE("emulation of CUDA: part of a warp, named by a mask") {
     sum[threadIdx.x] = value;
   });
   for (std::size_t i = 0; i < 32; ++i) CHECK(sum[i] == (i % 2 == 0 ? -1 : 256));
+}
+
+TEST_CASE("emulation of CUDA: a warp loads four matrices, also transposed") {
+  // The rows of matrix m begin at element 8 m of a row of 40 numbers; element k is the number k.
+  constexpr int kRowNumbers = 40;
+  for (const auto order : kThreadOrders) {
+    set_thread_order(order);
+    for (const bool transposed : {false, true}) {
+      CAPTURE(transposed);
+      run_grid({1}, {32}, 8 * kRowNumbers * sizeof(Bfloat16), [&] {
+        auto* const numbers = shared_memory<std::uint32_t>();
+        const int lane = lane_of_warp(), g = lane / 4, t = lane % 4;
+        for (int i = lane; i < 4 * kRowNumbers; i += 32)
+          numbers[i] = static_cast<std::uint32_t>(2 * i) | static_cast<std::uint32_t>(2 * i + 1) << 16;
+        __syncthreads();
+        std::uint32_t words[4];
+        const std::uint32_t* const row = numbers + (lane % 8 * kRowNumbers + lane / 8 * 8) / 2;
+        transposed ? load_transposed(words, row) : load_matrices(words, row);
+        for (int m = 0; m < 4; ++m) {
+          const int first = transposed ? 2 * t * kRowNumbers + g : g * kRowNumbers + 2 * t;
+          const int second = first + (transposed ? kRowNumbers : 1);
+          CHECK(words[m] == static_cast<std::uint32_t>((8 * m + first) | (8 * m + second) << 16));
+        }
+      });
+    }
+  }
+  set_thread_order(emulation::ThreadOrder::ascending);
+  CHECK_THROWS_WITH_AS(run_grid({1}, {32}, 1024,
+                                [] {
+                                  std::uint32_t words[4];
+                                  load_matrices(words, shared_memory<std::uint32_t>() + 1);
+                                }),
+                       "emulation of CUDA: an address is not aligned to 16 bytes", Error);
 }
 
 TEST_CASE("emulation of CUDA: threads that wait for ever are an error, and so is what a thread throws") {

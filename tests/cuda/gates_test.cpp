@@ -17,14 +17,14 @@ TEST_CASE_TEMPLATE("gated linear units on a GPU", T, float, double) {
             {normal<T>({rows, columns}, 3), normal<T>({rows, 2 * columns}, 4), normal<T>({rows, 2 * columns}, 5)},
             [&](auto& device, std::span<const Tensor<T>> to) {
               gated_unit_forward(device, x.view(), activation, MaybeRounded<T>{to[0]});
-              gated_unit_backward(device, x.view(), activation, dy.view(), to[1], false);
-              gated_unit_backward(device, x.view(), activation, dy.view(), to[2], true);
+              gated_unit_backward(device, x.view(), activation, {dy.view()}, to[1], false);
+              gated_unit_backward(device, x.view(), activation, {dy.view()}, to[2], true);
             });
       }
     }
 }
 
-TEST_CASE("gated linear units on a GPU: results that are stored as bfloat16") {
+TEST_CASE("gated linear units on a GPU: results and gradients that are stored as bfloat16") {
   const Shape shape{5, 37};
   TestTensor<float> x = normal<float>({5, 74}, 1), y = normal<float>(shape, 2);
   TestTensor<Bfloat16> rounded{shape, std::vector<Bfloat16>(y.values.size())};
@@ -33,6 +33,10 @@ TEST_CASE("gated linear units on a GPU: results that are stored as bfloat16") {
   gated_unit_forward(device, x.view(), Activation::swish, MaybeRounded<float>{y.view()});
   gated_unit_forward(device, x.view(), Activation::swish, MaybeRounded<float>{{}, rounded.view()});
   for (std::size_t i = 0; i < y.values.size(); ++i) CHECK(rounded.values[i] == to_bfloat16(y.values[i]));
+  TestTensor<float> dy = in_full(rounded), dx = normal<float>(x.shape, 3), dx_of_rounded = dx;
+  gated_unit_backward<float>(device, x.view(), Activation::swish, {dy.view()}, dx.view(), true);
+  gated_unit_backward<float>(device, x.view(), Activation::swish, {{}, rounded.view()}, dx_of_rounded.view(), true);
+  CHECK(dx_of_rounded.values == dx.values);
 }
 
 TEST_CASE_TEMPLATE("gated sums on a GPU", T, float, double) {

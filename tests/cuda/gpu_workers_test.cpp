@@ -1,5 +1,6 @@
 #include "heed/train/gpu_workers.h"
 
+#include <cmath>
 #include <functional>
 
 #include "../dist/thread_ranks.h"
@@ -91,6 +92,59 @@ TEST_CASE("training on a GPU computes what training on a CPU computes, and the s
       CHECK(std::ranges::equal(values.flat(), again.memory.at(name).flat()));
     }
     CHECK(std::ranges::equal(gpu.parameters.flat(), again.parameters.flat()));
+  }
+}
+
+TEST_CASE("training on a GPU in bfloat16 computes nearly what training on a CPU in bfloat16 computes") {
+  const ParallelCorpus corpus = mirrored(60);
+  using enum FeedForwardActivation;
+  struct Kind {
+    FeedForwardActivation activation = relu;
+    PositionEncoding positions = PositionEncoding::interleaved;
+    AttentionScoring attention = AttentionScoring::dot;
+    CrossAttention cross_attention = CrossAttention::last;
+    DecoderAutoreg autoreg = DecoderAutoreg::self_attention;
+    double ffn_dropout = 0;
+  };
+  for (const Kind& kind : {Kind{},
+                           {.ffn_dropout = 0.1},
+                           {.activation = gelu, .positions = PositionEncoding::alibi},
+                           {.activation = swiglu, .positions = PositionEncoding::rotary},
+                           {.positions = PositionEncoding::relative, .cross_attention = CrossAttention::mix},
+                           {.positions = PositionEncoding::t5, .autoreg = DecoderAutoreg::average},
+                           {.attention = AttentionScoring::additive}}) {
+    CAPTURE(static_cast<int>(kind.activation));
+    CAPTURE(static_cast<int>(kind.positions));
+    CAPTURE(static_cast<int>(kind.attention));
+    CAPTURE(kind.ffn_dropout);
+    TransformerConfig config = small_config();
+    config.ffn_activation = kind.activation;
+    config.positions = kind.positions;
+    config.attention = kind.attention;
+    config.cross_attention = kind.cross_attention;
+    config.decoder_autoreg = kind.autoreg;
+    config.ffn_dropout = kind.ffn_dropout;
+    config.attention_dropout = 0.1;
+    const Transformer<float> model(config);
+    OptimizerSettings settings;
+    settings.kind = OptimizerKind::sgd;
+    Trained cpu(model.layout()), gpu(model.layout());
+    ThreadPool pool(2);
+    GradientWorkers cpu_workers(model.layout(), loss_of(model), Precision::bfloat16, pool);
+    train_on(cpu_workers, settings, corpus, 1, cpu);
+    CudaDevice device(0, Precision::bfloat16);
+    GpuWorkers gpu_workers(model.layout(), loss_of(model), device.context());
+    train_on(gpu_workers, settings, corpus, 1, gpu);
+    CHECK(gpu.results[0].sums.loss == doctest::Approx(cpu.results[0].sums.loss).epsilon(1e-3));
+    // The gradient: what an update of stochastic gradient descent has subtracted.
+    const Trained start(model.layout());
+    double difference = 0, length = 0;
+    for (std::size_t i = 0; i < start.parameters.flat().size(); ++i) {
+      difference += std::pow(gpu.parameters.flat()[i] - cpu.parameters.flat()[i], 2);
+      length += std::pow(cpu.parameters.flat()[i] - start.parameters.flat()[i], 2);
+    }
+    CHECK(length > 0);
+    CHECK(std::sqrt(difference / length) < 0.01);
   }
 }
 

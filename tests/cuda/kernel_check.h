@@ -9,6 +9,7 @@
 
 #include "cuda_emulation.h"
 #include "heed/base/random.h"
+#include "heed/tensor/bfloat16.h"
 #include "heed/tensor/context.h"
 #include "heed/tensor/cuda_context.h"
 
@@ -29,6 +30,19 @@ TestTensor<T> normal(const Shape& shape, std::uint64_t number) {
   TestTensor<T> out{shape, std::vector<T>(static_cast<std::size_t>(shape.size()))};
   const RandomStream stream(number, RandomUse::sampling);
   for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] = static_cast<T>(stream.normal(i));
+  return out;
+}
+
+/// Returns a tensor in bfloat16.
+inline TestTensor<Bfloat16> rounded(const TestTensor<float>& x) {
+  TestTensor<Bfloat16> out{x.shape, {}};
+  for (const float value : x.values) out.values.push_back(to_bfloat16(value));
+  return out;
+}
+/// Returns a tensor whose numbers are bfloat16 numbers, in float32.
+inline TestTensor<float> in_full(const TestTensor<Bfloat16>& x) {
+  TestTensor<float> out{x.shape, {}};
+  for (const Bfloat16 value : x.values) out.values.push_back(from_bfloat16(value));
   return out;
 }
 

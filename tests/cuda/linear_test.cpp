@@ -9,13 +9,6 @@ namespace {
 constexpr Activation kActivations[] = {Activation::none, Activation::relu, Activation::gelu, Activation::swish,
                                        Activation::tanh};
 
-/// Returns the matrix of a test in bfloat16.
-TestTensor<Bfloat16> rounded(const TestTensor<float>& x) {
-  TestTensor<Bfloat16> out{x.shape, {}};
-  for (const float value : x.values) out.values.push_back(to_bfloat16(value));
-  return out;
-}
-
 TEST_CASE_TEMPLATE("linear layer on a GPU: all activation functions, forward and backward", T, float, double) {
   for (const Activation activation : kActivations)
     for (const bool has_bias : {true, false}) {
@@ -33,7 +26,7 @@ TEST_CASE_TEMPLATE("linear layer on a GPU: all activation functions, forward and
         CAPTURE(adds);
         check_kernels<T>(before, [&](auto& device, std::span<const Tensor<T>> to) {
           linear_forward(device, {x.view()}, weight.view(), b, activation, to[0], {to[1]});
-          linear_backward(device, {x.view()}, weight.view(), activation, {kept.view()}, to[2], to[3], adds, to[4],
+          linear_backward(device, {x.view()}, weight.view(), activation, {kept.view()}, {to[2]}, {to[3]}, adds, to[4],
                           has_bias ? to[5] : Tensor<T>());
           linear_inference<T>(device, nullptr, x.view(), weight.view(), b, activation, to[6]);
         });
@@ -97,8 +90,8 @@ TEST_CASE("linear layer on a GPU: matrices that are stored as bfloat16") {
           linear_forward(device, {{}, x.view()}, weight.view(), bias.view(), activation, {}, {{}, result});
           for (std::int64_t i = 0; i < result.size(); ++i) to[0][i] = from_bfloat16(result[i]);
           for (std::int64_t i = 0; i < result.size(); ++i) to[1][i] = std::round(to[1][i]);
-          linear_backward(device, {{}, x.view()}, weight.view(), activation, {{}, y.view()}, to[1], to[2], false, to[3],
-                          to[4]);
+          linear_backward(device, {{}, x.view()}, weight.view(), activation, {{}, y.view()}, {to[1]}, {to[2]}, false,
+                          to[3], to[4]);
           std::fill_n(to[1].data(), to[1].size(), 0.0F);  // dz, which only the CPU stores there
         });
   }
@@ -121,13 +114,50 @@ TEST_CASE("linear layer on a GPU: an input that is rounded once gives the bits o
                                       normal<float>({kRows, kIn}, 6), normal<float>({kOut, kIn}, 7),
                                       normal<float>({kOut}, 8)};
     linear_forward<float>(device, input, weight.view(), bias.view(), Activation::none, {}, {to[0].view()});
-    linear_backward<float>(device, input, weight.view(), Activation::none, {}, to[1].view(), to[2].view(), true,
+    linear_backward<float>(device, input, weight.view(), Activation::none, {}, {to[1].view()}, {to[2].view()}, true,
                            to[3].view(), to[4].view());
     std::vector<float> all;
     for (const TestTensor<float>& each : to) all.insert(all.end(), each.values.begin(), each.values.end());
     return all;
   };
   CHECK(compute(once) == compute({x.view()}));
+}
+
+TEST_CASE("linear layer on a GPU: a result and gradients that are stored as bfloat16 are rounded once") {
+  constexpr std::int64_t kRows = 37, kIn = 19, kOut = 33;
+  TestTensor<float> weight = normal<float>({kOut, kIn}, 2), bias = in_full(rounded(normal<float>({kOut}, 3)));
+  TestTensor<Bfloat16> x = rounded(normal<float>({kRows, kIn}, 1)),
+                       dy_rounded = rounded(normal<float>({kRows, kOut}, 4));
+  Arena arena, host_arena;
+  CudaContext device{arena, host_arena};
+  device.precision = Precision::bfloat16;
+  for (const Activation activation : kActivations)
+    for (const bool has_bias : {true, false}) {
+      CAPTURE(static_cast<int>(activation));
+      CAPTURE(has_bias);
+      const Tensor<float> b = has_bias ? bias.view() : Tensor<float>();
+      TestTensor<float> y = normal<float>({kRows, kOut}, 5), before = normal<float>({kRows, kOut}, 6);
+      TestTensor<Bfloat16> y_rounded = rounded(y);
+      const bool keeps = activation == Activation::gelu || activation == Activation::swish;
+      const Tensor<float> kept = keeps ? before.view() : Tensor<float>();
+      linear_forward<float>(device, {{}, x.view()}, weight.view(), b, activation, kept, {y.view()});
+      linear_forward<float>(device, {{}, x.view()}, weight.view(), b, activation, kept, {{}, y_rounded.view()});
+      CHECK(y_rounded.values == rounded(y).values);
+
+      TestTensor<float> dy = in_full(dy_rounded), dx = normal<float>({kRows, kIn}, 7);
+      TestTensor<Bfloat16> arrived = dy_rounded, dx_rounded = rounded(dx);
+      const auto backward = [&](MaybeRounded<float> from, MaybeRounded<float> to) {
+        std::vector<TestTensor<float>> sums{normal<float>({kOut, kIn}, 8), normal<float>({kOut}, 9)};
+        linear_backward<float>(device, {{}, x.view()}, weight.view(), activation,
+                               keeps ? MaybeRounded<float>{before.view()} : MaybeRounded<float>{{}, y_rounded.view()},
+                               from, to, false, sums[0].view(), has_bias ? sums[1].view() : Tensor<float>());
+        sums[0].values.insert(sums[0].values.end(), sums[1].values.begin(), sums[1].values.end());
+        return sums[0].values;
+      };
+      const std::vector<float> expected = backward({dy.view()}, {dx.view()});
+      CHECK(backward({{}, arrived.view()}, {{}, dx_rounded.view()}) == expected);
+      CHECK(dx_rounded.values == rounded(dx).values);
+    }
 }
 
 TEST_CASE_TEMPLATE("products of matrices on a GPU: pairs of a batch, and transposes", T, float, double) {

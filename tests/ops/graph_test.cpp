@@ -123,3 +123,21 @@ TEST_CASE("gradients of results: used twice, never, and in memory of few of them
     CHECK(gradients < 8 * static_cast<std::size_t>(size) * sizeof(double));
   }
 }
+
+TEST_CASE("a gradient that is stored as bfloat16 has one summand") {
+  Training<float> t;
+  const Variable<float> y = t.graph.rounded_result({3, 5});
+  CHECK(y.is_rounded());
+  CHECK(y.shape() == Shape{3, 5});
+  CHECK_FALSE(y.gradient.rounded());
+  const Tensor<Bfloat16> gradient = y.gradient.fill_rounded();
+  CHECK(gradient.shape() == Shape{3, 5});
+  CHECK(y.gradient.rounded().data() == gradient.data());
+  const char* const twice = "internal: a gradient to which another op has added cannot be stored as bfloat16";
+  CHECK_THROWS_WITH_AS(y.gradient.fill_rounded(), twice, Error);
+  CHECK_THROWS_WITH_AS(y.gradient.sum(), "internal: an op adds to a gradient that is stored as bfloat16", Error);
+  const Variable<float> z = t.graph.result({3, 5});
+  z.gradient.sum();
+  CHECK_THROWS_WITH_AS(z.gradient.fill_rounded(), twice, Error);
+  CHECK_FALSE(Gradient<float>().fill_rounded());
+}

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "heed/base/error.h"
+#include "heed/tensor/bfloat16.h"
 #include "heed/tensor/device.h"
 #include "heed/tensor/tensor.h"
 
@@ -68,8 +70,9 @@ struct GradientState {
   GradientPool<T>* pool;
   /// The gradient's buffer; absent until the first op adds to the gradient.
   typename GradientPool<T>::Piece piece = {};
-  bool begun = false;   ///< whether an op has already added to the gradient
-  bool is_one = false;  ///< whether it is the gradient of the loss from which the backward pass starts, and so 1
+  bool begun = false;    ///< whether an op has already added to the gradient
+  bool rounded = false;  ///< whether the op has stored it as bfloat16
+  bool is_one = false;   ///< whether it is the gradient of the loss from which the backward pass starts, and so 1
 
   /// Returns the gradient's buffer to the pool; the caller must know that no op reads the gradient any more.
   void give_back() {
@@ -117,12 +120,35 @@ class Gradient {
   /// before: if the gradient was empty, the caller must overwrite every element, otherwise add to the elements.
   Tensor<T> fill() const {
     if (!state_) return sum_;
-    if (!state_->begun) state_->piece = state_->pool->take(shape_.size());
-    state_->begun = true;
+    if (state_->rounded) throw Error("internal: an op adds to a gradient that is stored as bfloat16");
+    begin(shape_.size());
     return {state_->piece.memory, shape_};
   }
 
+  /// Returns memory for the gradient as bfloat16, in half the memory. The only op that reads the variable may store its
+  /// gradient in this way instead of calling fill(), where it knows that the op which computed the variable can read it
+  /// (see rounded()). Returns an absent tensor if the gradient is absent. Throws Error if an op has added to it.
+  Tensor<Bfloat16> fill_rounded() const {
+    if (!*this) return {};
+    if (!empty()) throw Error("internal: a gradient to which another op has added cannot be stored as bfloat16");
+    constexpr auto kInPlaceOfOne = static_cast<std::int64_t>(sizeof(T) / sizeof(Bfloat16));
+    begin((shape_.size() + kInPlaceOfOne - 1) / kInPlaceOfOne);
+    state_->rounded = true;
+    return rounded();
+  }
+  /// Returns the gradient as fill_rounded() has stored it; an absent tensor where it is stored in full.
+  Tensor<Bfloat16> rounded() const {
+    if (!state_ || !state_->rounded) return {};
+    return {reinterpret_cast<Bfloat16*>(state_->piece.memory), shape_};
+  }
+
  private:
+  /// Takes a buffer of at least `size` elements, unless the gradient has one.
+  void begin(std::int64_t size) const {
+    if (!state_->begun) state_->piece = state_->pool->take(size);
+    state_->begun = true;
+  }
+
   Tensor<T> sum_;
   Shape shape_;
   GradientState<T>* state_ = nullptr;

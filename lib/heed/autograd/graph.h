@@ -24,11 +24,13 @@ template <class T>
 struct Variable {
   Tensor<T> value;
   Gradient<T> gradient;
-  /// The value of the variable rounded to bfloat16, which only linear() reads: beside `value`, or in its place, in half
-  /// the memory, if Graph::rounded_result() created the variable.
+  /// The value of the variable rounded to bfloat16, for matrix products: beside `value`, or in its place, in half the
+  /// memory, if Graph::rounded_result() created the variable.
   Tensor<Bfloat16> rounded = {};
 
-  const Shape& shape() const { return value.shape(); }
+  const Shape& shape() const { return is_rounded() ? rounded.shape() : value.shape(); }
+  /// Tells whether the value is stored in bfloat16 alone.
+  bool is_rounded() const { return rounded && !value; }
   /// Tells whether the variable's gradient is to be computed.
   bool tracked() const { return static_cast<bool>(gradient); }
   explicit operator bool() const { return value || rounded; }
@@ -120,9 +122,9 @@ class Graph {
     results_.push_back({new_gradient(), {}});
     return {value, {value.shape(), results_.back().gradient}};
   }
-  /// Creates the variable for the result of an op in bfloat16, in half the memory (Variable::rounded). Only linear()
-  /// can read such a result. The rounding changes no matrix product, because linear() would round the result to
-  /// bfloat16 anyway. For training only.
+  /// Creates the variable for the result of an op in bfloat16, in half the memory (Variable::rounded). One op may read
+  /// such a result: one whose matrix products would round it to bfloat16 anyway, so that no number changes. For
+  /// training only. See ops/rounded_result.h.
   Variable<T> rounded_result(const Shape& shape) {
     const Tensor<Bfloat16> rounded = arena().template tensor<Bfloat16>(shape);
     const auto size = shape.size() * static_cast<std::int64_t>(sizeof(Bfloat16)) / static_cast<std::int64_t>(sizeof(T));

@@ -28,7 +28,7 @@ class MultiHeadAttention {
   /// <name>/relative_{keys,values}/weight [2k + 1, D / heads]. Additive scores have no relative vectors.
   MultiHeadAttention(ParameterLayout& layout, const std::string& name, std::int64_t width, int heads, double dropout,
                      AttentionScoring scoring = AttentionScoring::dot, int relative_distance = 0)
-      : width_(width), options_{.heads = heads, .causal = false, .dropout = dropout} {
+      : width_(width), options_{.heads = heads, .causal = false, .dropout = dropout, .use = ResultUse::linear} {
     // The weights of query, key and value get the initial values of one [3D, D] matrix (Glorot initialisation of the
     // stacked shape): the standard deviation of a [D, D] matrix, divided by the square root of 2.
     const Initialiser stacked = Initialiser::xavier(1 / std::sqrt(2.0)), zeros = Initialiser::zeros();
@@ -56,7 +56,7 @@ class MultiHeadAttention {
   template <class T>
   Variable<T> self_attention(Graph<T>& graph, const Variable<T>& x, PackedOffsets packed, bool causal,
                              TracePoint<T> point = {}, const StackPositions<T>& positions = {}) const {
-    const Variable<T> qkv = project_all(graph, x);
+    const Variable<T> qkv = project_all(graph, x, positions.rotations ? ResultUse::any : use_of_projections());
     if (positions.rotations) rotary(graph, qkv, 2 * width_, packed, positions.rotations);
     AttentionOptions options = options_;
     options.causal = causal;
@@ -73,11 +73,12 @@ class MultiHeadAttention {
     return output(graph, attend<T>(graph, {q, 0}, {memory, 0}, {memory, width_}, queries, keys, options_, point));
   }
 
-  /// Projects x [N, D] to query, key and value with one product. The result [N, 3D] holds the three side by side.
+  /// Projects x [N, D] to query, key and value with one product. The result [N, 3D] holds the three side by side. `use`
+  /// says which ops will read it.
   template <class T>
-  Variable<T> project_all(Graph<T>& graph, const Variable<T>& x) const {
+  Variable<T> project_all(Graph<T>& graph, const Variable<T>& x, ResultUse use = ResultUse::any) const {
     return linear(graph, x, graph.parameter(query_weight_, {3 * width_, width_}),
-                  graph.parameter(query_bias_, {3 * width_}));
+                  graph.parameter(query_bias_, {3 * width_}), Activation::none, use);
   }
   /// Projects x [R, D] to query, key and value for one step of decoding: row r is the token at position lengths[r] - 1.
   /// The result [R, 3D] holds the three side by side, with query and key rotated where the positions are rotary.
@@ -121,13 +122,14 @@ class MultiHeadAttention {
   /// Projects x [N, D] to the query [N, D].
   template <class T>
   Variable<T> project_query(Graph<T>& graph, const Variable<T>& x) const {
-    return linear(graph, x, graph.parameter(query_weight_), graph.parameter(query_bias_));
+    return linear(graph, x, graph.parameter(query_weight_), graph.parameter(query_bias_), Activation::none,
+                  use_of_projections());
   }
   /// Projects the encoder's output `memory` [S, D] to key and value. The result [S, 2D] holds the two side by side.
   template <class T>
   Variable<T> project_memory(Graph<T>& graph, const Variable<T>& memory) const {
     return linear(graph, memory, graph.parameter(key_weight_, {2 * width_, width_}),
-                  graph.parameter(key_bias_, {2 * width_}));
+                  graph.parameter(key_bias_, {2 * width_}), Activation::none, use_of_projections());
   }
   /// Applies the output projection to x [N, D], the concatenated results of all heads. Returns [N, D].
   template <class T>
@@ -162,6 +164,9 @@ class MultiHeadAttention {
   std::int64_t width() const { return width_; }
 
  private:
+  /// Returns which ops read the projections of queries, keys and values: the attention alone, if it can compute from
+  /// numbers that are rounded to bfloat16.
+  ResultUse use_of_projections() const { return scorer_ || relative_keys_ ? ResultUse::any : ResultUse::attention; }
   /// Returns the place of a product whose input is the result of a normalisation.
   static Product of_norm(Product place) {
     place.rounded_input = true;

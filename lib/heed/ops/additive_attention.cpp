@@ -12,6 +12,8 @@ Variable<T> additive_attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<
                                const AttentionOptions& options, const Variable<T>& weights) {
   check_attention_arguments("additive_attention", query, key, value, width, queries, keys, options);
   check_shape("additive_attention", "scorer", scorer.shape(), {width});
+  for (const HeadsInput<T>* input : {&query, &key, &value})
+    if (input->matrix.is_rounded()) throw Error("internal: additive_attention: an operand is stored as bfloat16");
   const std::int64_t size = attention_weights_size(queries, keys, options.heads);
   const AdditiveAttentionArrays<T> arrays{
       .attention = attention_arrays(query, key, value, width, queries, keys, options,
@@ -23,7 +25,7 @@ Variable<T> additive_attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<
   graph.run([&](auto& device) { additive_attention_forward(device, arrays, kept, out.value.data()); });
   graph.record([query, key, value, scorer, weights, arrays, kept, out](auto& device) {
     AdditiveAttentionArrays<T> back = arrays;
-    set_attention_gradients(query, key, value, back.attention);
+    set_attention_gradients(query, key, value, false, back.attention);
     back.attention.weights_gradient = weights_gradient(weights);
     back.scorer_gradient = scorer.gradient.sum().data();
     additive_attention_backward(device, back, kept, static_cast<const T*>(out.gradient.sum().data()));

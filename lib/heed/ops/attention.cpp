@@ -67,15 +67,18 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
     arrays.positions =
         position_arrays("attention", positions, options.heads, width / options.heads, keys.longest(), options.causal);
   arrays.weights = weights.value.data();
-  const Variable<T> out = graph.result({queries.tokens(), width});
+  const Shape shape{queries.tokens(), width};
+  const bool rounds = graph.run([&](auto& device) { return attends_in_bfloat16(device, arrays); });
+  const Variable<T> out =
+      rounds && stores_rounded(graph, options.use) ? graph.rounded_result(shape) : graph.result(shape);
   T* const kept = graph.run([&](auto& device) { return attention_kept(device, arrays, graph.recording()); });
-  graph.run([&](auto& device) { attention_forward(device, arrays, kept, out.value.data()); });
+  graph.run([&](auto& device) { attention_forward(device, arrays, kept, value_of(out)); });
   graph.record([query, key, value, weights, positions, arrays, kept, out](auto& device) {
     AttentionArrays<T> back = arrays;
     back.weights_gradient = weights_gradient(weights);
-    set_attention_gradients(query, key, value, back);
+    set_attention_gradients(query, key, value, attends_in_bfloat16(device, back), back);
     set_position_gradients(positions, back.positions);
-    attention_backward(device, back, kept, out.value.data(), out.gradient.sum().data());
+    attention_backward(device, back, kept, value_of(out), arrived_gradient(out));
   });
   return out;
 }

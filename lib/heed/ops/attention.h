@@ -3,6 +3,7 @@
 #include "heed/autograd/graph.h"
 #include "heed/ops/dropout_mask.h"
 #include "heed/ops/position_bias.h"
+#include "heed/ops/rounded_result.h"
 #include "heed/tensor/packed.h"
 
 namespace heed {
@@ -22,6 +23,9 @@ struct AttentionOptions {
   bool causal = false;
   /// The probability of dropping an attention weight; used in training only, that is, where the graph records its ops.
   double dropout = 0;
+  /// Which ops will read the result. Where the attention is computed from bfloat16 numbers and only linear() reads the
+  /// result, it is stored as bfloat16 in a training.
+  ResultUse use = ResultUse::any;
 };
 
 /// Returns the number of attention weights (probabilities) of a packed batch: the sum of heads * Tq * Tk over the
@@ -39,8 +43,9 @@ std::int64_t attention_weights_offset(PackedOffsets queries, PackedOffsets keys,
 /// of sequences. A query of a sequence without keys gives zeros. `weights`, where present, is a variable that
 /// attention_weights() created just before; it receives P before the dropout, and other ops may compute with it. The
 /// offsets must stay in memory until the backward pass has ended.
-/// `positions` are the terms that positions add to a self-attention (see position_bias.h); each sequence must then have
-/// as many keys as queries.
+/// Query, key and value may be stored as bfloat16 alone (ResultUse::attention). Their gradients then are, too, where
+/// the attention is computed from bfloat16 numbers and reads all columns of the matrices. `positions` are the terms
+/// that positions add to a self-attention (see position_bias.h); each sequence must then have as many keys as queries.
 /// Saved for the backward pass: P of all heads (on a GPU the normalisers of the softmaxes, from which P is computed
 /// again), and the mask of the dropout.
 /// Backward: with G = dO V^T, multiplied by the dropout's mask, plus the gradient of `weights`, and dS = P (G -
@@ -83,6 +88,13 @@ struct AttentionArrays {
   T* weights = nullptr;
   /// The gradient of the attention weights before the dropout that other ops have computed; null where there is none.
   const T* weights_gradient = nullptr;
+  /// Query, key and value and their gradients where they are stored as bfloat16, with the strides above; null
+  /// elsewhere. A gradient overwrites what is there.
+  struct Rounded {
+    const Bfloat16 *query = nullptr, *key = nullptr, *value = nullptr;
+    Bfloat16 *query_gradient = nullptr, *key_gradient = nullptr, *value_gradient = nullptr;
+  };
+  Rounded rounded = {};
 };
 
 /// The number of queries that the attention kernels process at a time. The attention logits of so few queries stay in
@@ -93,6 +105,19 @@ constexpr std::int64_t kAttentionQueryBlock = 48;
 /// and store whole vectors, which may reach beyond the last weight.
 constexpr std::int64_t kAttentionSlack = 16;
 
+/// Tells whether an attention is computed from numbers that are rounded to bfloat16: by the tensor cores of a GPU, in
+/// bfloat16, for heads of up to 128 columns, where no other op reads the attention weights. Relative vectors are not
+/// for them.
+template <class T>
+bool attends_in_bfloat16(const CpuContext&, const AttentionArrays<T>&) {
+  return false;
+}
+template <class T>
+bool attends_in_bfloat16(const CudaContext& device, const AttentionArrays<T>& a) {
+  return std::is_same_v<T, float> && takes_bfloat16(device) && a.width / a.heads <= 128 && !a.weights &&
+         !a.weights_gradient && !a.positions.relative_keys;
+}
+
 /// Returns the memory in which attention_forward() keeps for attention_backward() what it knows of the softmaxes: on a
 /// CPU the attention weights, in arrays.weights where that is not null, and on a GPU the logarithm of each softmax's
 /// normaliser. Null where nobody reads it: without arrays.weights, unless the graph is `recording`.
@@ -102,20 +127,20 @@ template <class T>
 T* attention_kept(CudaContext& device, const AttentionArrays<T>& arrays, bool recording);
 
 /// Computes the attention `out` [Nq, D] of a packed batch (see attention() for the formula). `kept` is what
-/// attention_kept() returned.
+/// attention_kept() returned. `out` may be stored as bfloat16 where attends_in_bfloat16() is true.
 template <class T>
-void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* kept, T* out);
+void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* kept, MaybeRounded<T> out);
 template <class T>
-void attention_forward(CudaContext& device, const AttentionArrays<T>& arrays, T* kept, T* out);
+void attention_forward(CudaContext& device, const AttentionArrays<T>& arrays, T* kept, MaybeRounded<T> out);
 
 /// Computes the gradients of query, key and value from `out_gradient` [Nq, D]. Adds to a gradient, or overwrites a
 /// gradient that is marked as empty; skips a null gradient. `kept` is what attention_forward() kept, and `out` what it
-/// computed.
+/// computed. `out_gradient` may be stored as bfloat16 on a GPU.
 template <class T>
-void attention_backward(CpuContext& device, const AttentionArrays<T>& arrays, const T* kept, const T* out,
-                        const T* out_gradient);
+void attention_backward(CpuContext& device, const AttentionArrays<T>& arrays, const T* kept, MaybeRounded<T> out,
+                        MaybeRounded<T> out_gradient);
 template <class T>
-void attention_backward(CudaContext& device, const AttentionArrays<T>& arrays, const T* kept, const T* out,
-                        const T* out_gradient);
+void attention_backward(CudaContext& device, const AttentionArrays<T>& arrays, const T* kept, MaybeRounded<T> out,
+                        MaybeRounded<T> out_gradient);
 
 }  // namespace heed

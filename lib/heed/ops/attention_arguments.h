@@ -14,8 +14,9 @@ namespace heed {
 template <class T>
 void check_heads_input(const char* op, const char* argument, const HeadsInput<T>& input, std::int64_t tokens,
                        std::int64_t width) {
-  check_shape(op, argument, input.matrix.shape(), {tokens, input.matrix.value.columns()});
-  if (input.column < 0 || input.column + width > input.matrix.value.columns())
+  const std::int64_t columns = value_of(input.matrix).columns();
+  check_shape(op, argument, input.matrix.shape(), {tokens, columns});
+  if (input.column < 0 || input.column + width > columns)
     throw Error(std::string("internal: ") + op + ": " + argument + " has shape " + input.matrix.shape().text() +
                 ", expected columns " + std::to_string(input.column) + " to " + std::to_string(input.column + width));
 }
@@ -45,25 +46,33 @@ T* slice(const Tensor<T>& matrix, std::int64_t column) {
 
 /// Sets the pointers of `arrays` to the gradients of query, key and value, which may be slices (ranges of columns) of
 /// one matrix. Where these slices cover all columns of a matrix whose gradient holds no sum yet, the kernels overwrite
-/// every element of that gradient. Such a gradient is marked as empty and is not filled with zeros first.
+/// every element of that gradient. Such a gradient is marked as empty and is not filled with zeros first. If the
+/// kernels take `rounded` gradients, it is stored as bfloat16 where the matrix is.
 template <class T>
 void set_attention_gradients(const HeadsInput<T>& query, const HeadsInput<T>& key, const HeadsInput<T>& value,
-                             AttentionArrays<T>& arrays) {
+                             bool rounded, AttentionArrays<T>& arrays) {
+  const auto is_same = [](const Variable<T>& a, const Variable<T>& b) {
+    return a.value.data() == b.value.data() && a.rounded.data() == b.rounded.data();
+  };
   const auto is_filled = [&](const HeadsInput<T>& input) {
     std::int64_t columns = 0;
     for (const HeadsInput<T>* each : {&query, &key, &value})
-      if (each->matrix.value.data() == input.matrix.value.data()) columns += arrays.width;
-    return input.matrix.gradient.empty() && columns == input.matrix.value.columns();
+      if (is_same(each->matrix, input.matrix)) columns += arrays.width;
+    return input.matrix.gradient.empty() && columns == value_of(input.matrix).columns();
   };
   arrays.query_gradient_empty = is_filled(query);
   arrays.key_gradient_empty = is_filled(key);
   arrays.value_gradient_empty = is_filled(value);
-  const auto gradient = [](const HeadsInput<T>& input, bool is_empty) {
-    return slice(is_empty ? input.matrix.gradient.fill() : input.matrix.gradient.sum(), input.column);
+  const auto set = [&](const HeadsInput<T>& input, bool is_empty, T*& full, Bfloat16*& in_bfloat16) {
+    const Gradient<T>& gradient = input.matrix.gradient;
+    if (is_empty && rounded && input.matrix.is_rounded())
+      in_bfloat16 = slice(gradient.empty() ? gradient.fill_rounded() : gradient.rounded(), input.column);
+    else
+      full = slice(is_empty ? gradient.fill() : gradient.sum(), input.column);
   };
-  arrays.query_gradient = gradient(query, arrays.query_gradient_empty);
-  arrays.key_gradient = gradient(key, arrays.key_gradient_empty);
-  arrays.value_gradient = gradient(value, arrays.value_gradient_empty);
+  set(query, arrays.query_gradient_empty, arrays.query_gradient, arrays.rounded.query_gradient);
+  set(key, arrays.key_gradient_empty, arrays.key_gradient, arrays.rounded.key_gradient);
+  set(value, arrays.value_gradient_empty, arrays.value_gradient, arrays.rounded.value_gradient);
 }
 
 /// Throws Error where a width, a shape or a number of sequences does not fit (see attention()).
@@ -118,7 +127,8 @@ const T* weights_gradient(const Variable<T>& weights) {
   return weights.tracked() && !weights.gradient.empty() ? weights.gradient.sum().data() : nullptr;
 }
 
-/// Returns the operands of the forward kernel: the arrays without gradients.
+/// Returns the operands of the forward kernel: the arrays without gradients. Operands that are stored as bfloat16 alone
+/// are null but in AttentionArrays::rounded.
 template <class T>
 AttentionArrays<T> attention_arrays(const HeadsInput<T>& query, const HeadsInput<T>& key, const HeadsInput<T>& value,
                                     std::int64_t width, PackedOffsets queries, PackedOffsets keys,
@@ -132,15 +142,18 @@ AttentionArrays<T> attention_arrays(const HeadsInput<T>& query, const HeadsInput
           .query_gradient_empty = false,
           .key_gradient_empty = false,
           .value_gradient_empty = false,
-          .query_stride = query.matrix.value.columns(),
-          .key_stride = key.matrix.value.columns(),
-          .value_stride = value.matrix.value.columns(),
+          .query_stride = value_of(query.matrix).columns(),
+          .key_stride = value_of(key.matrix).columns(),
+          .value_stride = value_of(value.matrix).columns(),
           .width = width,
           .heads = options.heads,
           .causal = options.causal,
           .queries = queries,
           .keys = keys,
-          .mask = mask};
+          .mask = mask,
+          .rounded = {.query = slice(query.matrix.rounded, query.column),
+                      .key = slice(key.matrix.rounded, key.column),
+                      .value = slice(value.matrix.rounded, value.column)}};
 }
 
 }  // namespace heed

@@ -259,31 +259,33 @@ T* attention_kept(CpuContext& device, const AttentionArrays<T>& arrays, bool rec
 }
 
 template <class T>
-void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* kept, T* out) {
+void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* kept, MaybeRounded<T> out) {
   const ArenaScope scope(device.arena);
   const std::int64_t most_keys = arrays.keys.longest();
   if (kept) {
     T* slack = kept + attention_weights_size(arrays.queries, arrays.keys, arrays.heads);
     std::fill(slack, slack + kAttentionSlack, T(0));
   }
-  simd::attend_forward(attention_scratch(device.arena, arrays, most_keys), &arrays, most_keys, kept, out);
+  simd::attend_forward(attention_scratch(device.arena, arrays, most_keys), &arrays, most_keys, kept, out.full.data());
 }
 
 template <class T>
-void attention_backward(CpuContext& device, const AttentionArrays<T>& arrays, const T* kept, const T*,
-                        const T* out_gradient) {
+void attention_backward(CpuContext& device, const AttentionArrays<T>& arrays, const T* kept, MaybeRounded<T>,
+                        MaybeRounded<T> out_gradient) {
   const ArenaScope scope(device.arena);
   const std::int64_t most_keys = arrays.keys.longest();
-  simd::attend_backward(attention_scratch(device.arena, arrays, most_keys), &arrays, most_keys, kept, out_gradient);
+  simd::attend_backward(attention_scratch(device.arena, arrays, most_keys), &arrays, most_keys, kept,
+                        static_cast<const T*>(out_gradient.full.data()));
 }
 
 template float* attention_kept(CpuContext&, const AttentionArrays<float>&, bool);
 template double* attention_kept(CpuContext&, const AttentionArrays<double>&, bool);
-template void attention_forward(CpuContext&, const AttentionArrays<float>&, float*, float*);
-template void attention_forward(CpuContext&, const AttentionArrays<double>&, double*, double*);
-template void attention_backward(CpuContext&, const AttentionArrays<float>&, const float*, const float*, const float*);
-template void attention_backward(CpuContext&, const AttentionArrays<double>&, const double*, const double*,
-                                 const double*);
+template void attention_forward(CpuContext&, const AttentionArrays<float>&, float*, MaybeRounded<float>);
+template void attention_forward(CpuContext&, const AttentionArrays<double>&, double*, MaybeRounded<double>);
+template void attention_backward(CpuContext&, const AttentionArrays<float>&, const float*, MaybeRounded<float>,
+                                 MaybeRounded<float>);
+template void attention_backward(CpuContext&, const AttentionArrays<double>&, const double*, MaybeRounded<double>,
+                                 MaybeRounded<double>);
 
 }  // namespace heed
 #endif  // HWY_ONCE

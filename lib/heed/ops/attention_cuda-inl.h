@@ -24,10 +24,11 @@ struct TileBegin {
   std::int32_t sequence, row;
 };
 
-/// The operands of the kernels: AttentionArrays, in the memory of the GPU.
-template <class T>
+/// The operands of the kernels: AttentionArrays, in the memory of the GPU. Query, key, value and the gradient of the
+/// result have elements E: T, or Bfloat16.
+template <class T, class E = T>
 struct AttentionOperands {
-  const T *query, *key, *value, *out_gradient;
+  const E *query, *key, *value, *out_gradient;
   T *query_gradient, *key_gradient, *value_gradient;
   bool query_gradient_empty, key_gradient_empty, value_gradient_empty, causal;
   std::int64_t query_stride, key_stride, value_stride, width, d;
@@ -51,15 +52,15 @@ struct AttentionOperands {
 };
 
 /// The tile of this block.
-template <class T>
+template <class T, class E = T>
 struct AttentionTile {
   SequencePlace place;
   std::int32_t head, begin;
-  const T *query, *key, *value, *out_gradient;  ///< of the sequence's first row and the head's first column
+  const E *query, *key, *value, *out_gradient;  ///< of the sequence's first row and the head's first column
   std::int64_t weights_at;                      ///< of the head's first query
   std::int64_t softmax_at;                      ///< of the head's first query among the softmaxes of the batch
 
-  __device__ explicit AttentionTile(const AttentionOperands<T>& a)
+  __device__ explicit AttentionTile(const AttentionOperands<T, E>& a)
       : place(a.places[a.tiles[blockIdx.x / a.heads].sequence]),
         head(static_cast<std::int32_t>(blockIdx.x) % a.heads),
         begin(a.tiles[blockIdx.x / a.heads].row),
@@ -72,16 +73,16 @@ struct AttentionTile {
 };
 
 /// Returns the number of the relative vector of query i and key j.
-template <class T>
-__device__ std::int64_t relative_vector(const AttentionOperands<T>& a, std::int64_t i, std::int64_t j) {
+template <class T, class E>
+__device__ std::int64_t relative_vector(const AttentionOperands<T, E>& a, std::int64_t i, std::int64_t j) {
   const std::int64_t c = j - i + a.distance;
   return c < 0 ? 0 : c < a.vectors ? c : a.vectors - 1;
 }
 
 /// Returns the logit of query i and key j from their product, or minus infinity where the query does not attend to the
 /// key. `key_products` are those of the query with the relative vectors.
-template <class T>
-__device__ T logit(const AttentionOperands<T>& a, const AttentionTile<T>& tile, std::int64_t i, std::int64_t j,
+template <class T, class E>
+__device__ T logit(const AttentionOperands<T, E>& a, const AttentionTile<T, E>& tile, std::int64_t i, std::int64_t j,
                    T product, T scale, const T* key_products) {
   if (i >= tile.place.queries || j >= tile.place.keys || (a.causal && j > i)) return static_cast<T>(-INFINITY);
   T sum = product * scale;
@@ -90,22 +91,23 @@ __device__ T logit(const AttentionOperands<T>& a, const AttentionTile<T>& tile, 
   return sum;
 }
 
-template <class T>
-__device__ T scale_of(const AttentionOperands<T>& a) {
+template <class T, class E>
+__device__ T scale_of(const AttentionOperands<T, E>& a) {
   return 1 / std::sqrt(static_cast<T>(a.d));
 }
 
 /// Returns the number of keys to which the `rows` queries of a tile attend.
-template <class T>
-__device__ std::int64_t keys_of_tile(const AttentionOperands<T>& a, const AttentionTile<T>& tile, std::int64_t rows) {
+template <class T, class E>
+__device__ std::int64_t keys_of_tile(const AttentionOperands<T, E>& a, const AttentionTile<T, E>& tile,
+                                     std::int64_t rows) {
   const std::int64_t keys = tile.place.keys, seen = tile.begin + rows;
   return a.causal && seen < keys ? seen : keys;
 }
 
 /// Computes the gradient of an attention weight before the dropout, for query i and key j, from the product of the
 /// gradient of the query's result with the key's value.
-template <class T>
-__device__ T weight_gradient(const AttentionOperands<T>& a, const AttentionTile<T>& tile, std::int64_t i,
+template <class T, class E>
+__device__ T weight_gradient(const AttentionOperands<T, E>& a, const AttentionTile<T, E>& tile, std::int64_t i,
                              std::int64_t j, T product, const T* value_products) {
   const std::int64_t at = tile.weights_at + i * tile.place.keys + j;
   if (a.relative_values) product += value_products[relative_vector(a, i, j)];
@@ -125,10 +127,10 @@ inline const TileBegin* upload_tiles(CudaContext& device, PackedOffsets rows, st
 }
 
 /// Returns the operands of the kernels, in memory of the device's arena, with tiles of `tile_rows` queries. `tiles`
-/// receives their number.
-template <class T>
-AttentionOperands<T> operands_of(CudaContext& device, const AttentionArrays<T>& a, std::int32_t tile_rows,
-                                 std::int64_t& tiles) {
+/// receives their number. The caller sets query, key, value and their strides.
+template <class E, class T>
+AttentionOperands<T, E> operands_of(CudaContext& device, const AttentionArrays<T>& a, std::int32_t tile_rows,
+                                    std::int64_t& tiles) {
   const PositionArrays<T>& positions = a.positions;
   std::vector<SequencePlace> places;
   std::int64_t weights_at = 0;
@@ -142,9 +144,9 @@ AttentionOperands<T> operands_of(CudaContext& device, const AttentionArrays<T>& 
     weights_at += std::int64_t{a.heads} * place.queries * place.keys;
     places.push_back(place);
   }
-  return {.query = a.query,
-          .key = a.key,
-          .value = a.value,
+  return {.query = nullptr,
+          .key = nullptr,
+          .value = nullptr,
           .out_gradient = nullptr,
           .query_gradient = a.query_gradient,
           .key_gradient = a.key_gradient,
@@ -153,9 +155,9 @@ AttentionOperands<T> operands_of(CudaContext& device, const AttentionArrays<T>& 
           .key_gradient_empty = a.key_gradient_empty,
           .value_gradient_empty = a.value_gradient_empty,
           .causal = a.causal,
-          .query_stride = a.query_stride,
-          .key_stride = a.key_stride,
-          .value_stride = a.value_stride,
+          .query_stride = 0,
+          .key_stride = 0,
+          .value_stride = 0,
           .width = a.width,
           .d = a.width / a.heads,
           .heads = a.heads,
@@ -179,18 +181,15 @@ AttentionOperands<T> operands_of(CudaContext& device, const AttentionArrays<T>& 
           .logit_gradients = nullptr};
 }
 
-/// Returns the operands of the backward kernels (see operands_of()), with memory for what they hand to each other.
-template <class T>
-AttentionOperands<T> backward_operands(CudaContext& device, const AttentionArrays<T>& arrays, const T* kept,
-                                       const T* out_gradient, std::int32_t tile_rows, std::int64_t& tiles) {
-  AttentionOperands<T> a = operands_of(device, arrays, tile_rows, tiles);
-  a.out_gradient = out_gradient;
+/// Adds to operands_of() memory for what the backward kernels hand to each other. `kept` is what the forward pass kept.
+template <class T, class E>
+void prepare_backward(CudaContext& device, const AttentionArrays<T>& arrays, const T* kept,
+                      AttentionOperands<T, E>& a) {
   a.normalisers = const_cast<T*>(kept);
   a.row_sums = device.arena.tensor<T>({a.heads, a.tokens}).data();
   if (arrays.positions.bias_gradient)
     a.logit_gradients =
         device.arena.tensor<T>({attention_weights_size(arrays.queries, arrays.keys, arrays.heads)}).data();
-  return a;
 }
 
 /// The number of sequences whose gradients of a bias one thread sums up.
@@ -198,8 +197,8 @@ constexpr int kBiasSequences = 16;
 
 /// Sums the gradients of the logits that belong to the same element of the bias, for kBiasSequences sequences: element
 /// c of head h gets sums[chunk, h, c].
-template <class T>
-__global__ void bias_gradient_kernel(AttentionOperands<T> a, std::int32_t sequences, T* sums) {
+template <class T, class E>
+__global__ void bias_gradient_kernel(AttentionOperands<T, E> a, std::int32_t sequences, T* sums) {
   const std::int64_t columns = a.bias_stride, all = a.heads * columns;
   const std::int64_t chunks = (sequences + kBiasSequences - 1) / kBiasSequences;
   for_each_element(chunks * all, [&](std::int64_t e) {
@@ -225,25 +224,19 @@ __global__ void bias_gradient_kernel(AttentionOperands<T> a, std::int32_t sequen
 }
 
 /// Adds to `bias_gradient` the gradients of the logits, a.logit_gradients, that belong to the same element of the bias.
-template <class T>
-void add_bias_gradient(CudaContext& device, const AttentionOperands<T>& a, std::int32_t sequences, T* bias_gradient) {
+template <class T, class E>
+void add_bias_gradient(CudaContext& device, const AttentionOperands<T, E>& a, std::int32_t sequences,
+                       T* bias_gradient) {
   const Shape chunks{(sequences + kBiasSequences - 1) / kBiasSequences, a.heads * a.bias_stride};
   const Tensor<T> sums = device.arena.tensor<T>(chunks);
-  launch(device, shape_for_elements(sums.size()), bias_gradient_kernel<T>, a, sequences, sums.data());
+  launch(device, shape_for_elements(sums.size()), bias_gradient_kernel<T, E>, a, sequences, sums.data());
   add_column_sums(device, sums, Tensor<T>{bias_gradient, {a.heads * a.bias_stride}});
 }
 
-/// Computes attention by tensor cores (attention_mma_cuda.cu). Allowed where fits_tensor_cores() is true.
-void tensor_core_attention_forward(CudaContext& device, const AttentionArrays<float>& arrays, float* kept, float* out);
+/// Computes attention by tensor cores (attention_mma_cuda.cu). Allowed where attends_in_bfloat16() is true.
+void tensor_core_attention_forward(CudaContext& device, const AttentionArrays<float>& arrays, float* kept,
+                                   MaybeRounded<float> out);
 void tensor_core_attention_backward(CudaContext& device, const AttentionArrays<float>& arrays, const float* kept,
-                                    const float* out, const float* out_gradient);
-
-/// Tells whether tensor cores compute an attention: in bfloat16, for heads of up to 128 columns, where no other op
-/// reads the attention weights. Relative vectors are not for them.
-template <class T>
-bool fits_tensor_cores(const CudaContext& device, const AttentionArrays<T>& a) {
-  return sizeof(T) == sizeof(float) && device.precision == Precision::bfloat16 && a.width / a.heads <= 128 &&
-         !a.weights && !a.weights_gradient && !a.positions.relative_keys;
-}
+                                    MaybeRounded<float> out, MaybeRounded<float> out_gradient);
 
 }  // namespace heed

@@ -333,6 +333,33 @@ __global__ void key_gradient_kernel(AttentionOperands<T> a) {
   }
 }
 
+/// Copies the rows of a matrix of bfloat16 numbers to `to`; the rows of both begin `stride` elements apart.
+template <class T>
+__global__ void expand_kernel(const Bfloat16* x, T* to, std::int64_t stride, std::int64_t rows, std::int64_t columns) {
+  for_each_element(rows * columns, [&](std::int64_t i) {
+    const std::int64_t at = i / columns * stride + i % columns;
+    to[at] = static_cast<T>(from_bfloat16(x[at]));
+  });
+}
+
+/// Sets query, key and value of the operands. Those that are stored as bfloat16 alone are copied.
+template <class T>
+void set_operands(CudaContext& device, const AttentionArrays<T>& arrays, AttentionOperands<T>& a) {
+  const auto in_full = [&](const T* full, const Bfloat16* rounded, std::int64_t stride, std::int64_t rows) {
+    if (full || !rounded) return full;
+    T* const to = device.arena.tensor<T>({rows, stride}).data();
+    launch(device, shape_for_elements(rows * arrays.width), expand_kernel<T>, rounded, to, stride, rows, arrays.width);
+    return static_cast<const T*>(to);
+  };
+  const std::int64_t queries = arrays.queries.tokens(), keys = arrays.keys.tokens();
+  a.query = in_full(arrays.query, arrays.rounded.query, arrays.query_stride, queries);
+  a.key = in_full(arrays.key, arrays.rounded.key, arrays.key_stride, keys);
+  a.value = in_full(arrays.value, arrays.rounded.value, arrays.value_stride, keys);
+  a.query_stride = arrays.query_stride;
+  a.key_stride = arrays.key_stride;
+  a.value_stride = arrays.value_stride;
+}
+
 /// Returns the shape of a launch with a block for each tile and head, whose shared memory holds the operands of
 /// tile_products(), `tiles` tiles, and `columns` further columns for each of the kRows rows.
 template <class T>
@@ -361,14 +388,15 @@ T* attention_kept(CudaContext& device, const AttentionArrays<T>& arrays, bool re
 }
 
 template <class T>
-void attention_forward(CudaContext& device, const AttentionArrays<T>& arrays, T* kept, T* out) {
+void attention_forward(CudaContext& device, const AttentionArrays<T>& arrays, T* kept, MaybeRounded<T> out) {
   if constexpr (std::is_same_v<T, float>)
-    if (fits_tensor_cores(device, arrays)) return tensor_core_attention_forward(device, arrays, kept, out);
+    if (attends_in_bfloat16(device, arrays)) return tensor_core_attention_forward(device, arrays, kept, out);
   const ArenaScope scope(device.arena);
   std::int64_t tiles = 0;
-  AttentionOperands<T> a = operands_of(device, arrays, kRows, tiles);
+  AttentionOperands<T> a = operands_of<T>(device, arrays, kRows, tiles);
+  set_operands(device, arrays, a);
   a.normalisers = kept;
-  launch(device, tile_shape(a, tiles, 1, a.d + 2 * a.vectors), attention_kernel<T>, a, out);
+  launch(device, tile_shape(a, tiles, 1, a.d + 2 * a.vectors), attention_kernel<T>, a, out.full.data());
   if (!arrays.weights) return;
   launch(device, tile_shape(a, tiles, 0, a.vectors), attention_weights_kernel<T>, a, arrays.weights);
   const std::int64_t size = attention_weights_size(arrays.queries, arrays.keys, arrays.heads);
@@ -376,14 +404,17 @@ void attention_forward(CudaContext& device, const AttentionArrays<T>& arrays, T*
 }
 
 template <class T>
-void attention_backward(CudaContext& device, const AttentionArrays<T>& arrays, const T* kept, const T* out,
-                        const T* out_gradient) {
+void attention_backward(CudaContext& device, const AttentionArrays<T>& arrays, const T* kept, MaybeRounded<T> out,
+                        MaybeRounded<T> out_gradient) {
   if constexpr (std::is_same_v<T, float>)
-    if (fits_tensor_cores(device, arrays))
+    if (attends_in_bfloat16(device, arrays))
       return tensor_core_attention_backward(device, arrays, kept, out, out_gradient);
   const ArenaScope scope(device.arena);
   std::int64_t query_tiles = 0, key_tiles = 0;
-  AttentionOperands<T> a = backward_operands(device, arrays, kept, out_gradient, kRows, query_tiles);
+  AttentionOperands<T> a = operands_of<T>(device, arrays, kRows, query_tiles);
+  set_operands(device, arrays, a);
+  prepare_backward(device, arrays, kept, a);
+  a.out_gradient = out_gradient.full.data();
   const Shape by_vector{a.heads * a.tokens, a.vectors};
   for (T** const scratch : {&a.key_products, &a.value_products, &a.gradients_by_distance, &a.weights_by_distance})
     *scratch = device.arena.tensor<T>(by_vector).data();
@@ -393,7 +424,8 @@ void attention_backward(CudaContext& device, const AttentionArrays<T>& arrays, c
   if (a.relative_keys) {
     add_relative_gradient(device, a, a.gradients_by_distance, a.query, a.query_stride,
                           positions.relative_keys_gradient);
-    add_relative_gradient(device, a, a.weights_by_distance, out_gradient, a.width, positions.relative_values_gradient);
+    add_relative_gradient(device, a, a.weights_by_distance, a.out_gradient, a.width,
+                          positions.relative_values_gradient);
   }
   if (positions.bias_gradient) add_bias_gradient(device, a, arrays.queries.sequences(), positions.bias_gradient);
   if (!a.key_gradient && !a.value_gradient) return;
@@ -401,10 +433,10 @@ void attention_backward(CudaContext& device, const AttentionArrays<T>& arrays, c
   launch(device, tile_shape(a, key_tiles, 2, 2 * a.d), key_gradient_kernel<T>, a);
 }
 
-#define HEED_INSTANTIATE(T)                                                         \
-  template T* attention_kept(CudaContext&, const AttentionArrays<T>&, bool);        \
-  template void attention_forward(CudaContext&, const AttentionArrays<T>&, T*, T*); \
-  template void attention_backward(CudaContext&, const AttentionArrays<T>&, const T*, const T*, const T*);
+#define HEED_INSTANTIATE(T)                                                                      \
+  template T* attention_kept(CudaContext&, const AttentionArrays<T>&, bool);                     \
+  template void attention_forward(CudaContext&, const AttentionArrays<T>&, T*, MaybeRounded<T>); \
+  template void attention_backward(CudaContext&, const AttentionArrays<T>&, const T*, MaybeRounded<T>, MaybeRounded<T>);
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)
 #undef HEED_INSTANTIATE

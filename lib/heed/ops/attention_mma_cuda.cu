@@ -5,8 +5,9 @@
 // tensor/cuda_mma.h), where the softmax turns them into the left operand of the product with the values. The backward
 // pass computes the logits again, first for tiles of queries and then for tiles of keys.
 //
-// Operands are rounded to bfloat16 when they are copied to shared memory, as words of two numbers: two neighbouring
-// columns of a row where the product sums over columns, or two neighbouring rows of a column where it sums over rows.
+// Operands are bfloat16 numbers: stored so by the op that computed them, or rounded before the kernels read them, three
+// times over. Their rows are copied to shared memory as words of two numbers. Where a product sums over rows instead of
+// columns, the words are transposed on the way to the registers.
 #include "heed/ops/attention_cuda-inl.h"
 #include "heed/tensor/cuda_mma.h"
 
@@ -20,33 +21,34 @@ constexpr int kParts = kStep / 8;  // a product with 8 rows of the step has a pa
 /// The words of a row in shared memory: four more than it has, so that the rows lie in different banks.
 template <int D>
 constexpr int kRowWords = D / 2 + 4;
-constexpr int kColumnWords = kStep / 2 + 4;
 
 using Parts = float[kParts][4];  // of a matrix [16, kStep] in the registers of a warp
+
+using Operands = AttentionOperands<float, Bfloat16>;
+using Tile = AttentionTile<float, Bfloat16>;
 
 /// Copies `all` rows of d columns to shared memory, as words of two columns. Rows from `count` on, and columns from d
 /// on, are zeros.
 template <int D>
-__device__ void copy_rows(const float* rows, std::int64_t stride, std::int64_t count, std::int64_t d, int all,
+__device__ void copy_rows(const Bfloat16* rows, std::int64_t stride, std::int64_t count, std::int64_t d, int all,
                           std::uint32_t* words) {
-  for (int e = static_cast<int>(threadIdx.x); e < all * (D / 2); e += kThreads) {
-    const int row = e / (D / 2), column = e % (D / 2) * 2;
-    const float* const from = rows + row * stride + column;
-    const float first = row < count && column < d ? from[0] : 0, second = row < count && column + 1 < d ? from[1] : 0;
-    words[row * kRowWords<D> + column / 2] = pack_bfloat16(first, second);
+  const int thread = static_cast<int>(threadIdx.x);
+  const bool in_eights = d % 8 == 0 && stride % 8 == 0 && reinterpret_cast<std::uintptr_t>(rows) % 16 == 0;
+  if (in_eights) {
+    for (int e = thread; e < all * (D / 8); e += kThreads) {
+      const int row = e / (D / 8), column = e % (D / 8) * 8;
+      EightNumbers numbers{};
+      if (row < count && column < d) numbers = load_eight(rows + row * stride + column);
+      store_eight(numbers, words + row * kRowWords<D> + column / 2);
+    }
+    return;
   }
-}
-
-/// Copies kStep rows of d columns to shared memory, as words of two rows: column by column.
-template <int D>
-__device__ void copy_columns(const float* rows, std::int64_t stride, std::int64_t count, std::int64_t d,
-                             std::uint32_t* words) {
-  for (int e = static_cast<int>(threadIdx.x); e < kStep / 2 * D; e += kThreads) {
-    const int row = e / D * 2, column = e % D;
-    const float* const from = rows + row * stride + column;
-    const float first = row < count && column < d ? from[0] : 0,
-                second = row + 1 < count && column < d ? from[stride] : 0;
-    words[column * kColumnWords + row / 2] = pack_bfloat16(first, second);
+  for (int e = thread; e < all * (D / 2); e += kThreads) {
+    const int row = e / (D / 2), column = e % (D / 2) * 2;
+    const auto number = [&](int c) {
+      return row < count && c < d ? static_cast<std::uint32_t>(rows[row * stride + c]) : 0U;
+    };
+    words[row * kRowWords<D> + column / 2] = number(column) | number(column + 1) << 16;
   }
 }
 
@@ -65,32 +67,40 @@ template <int D>
 __device__ void row_products(const std::uint32_t* tile, const std::uint32_t* step, const Lane& lane, Parts& products) {
   for (auto& part : products)
     for (float& element : part) element = 0;
+  // The rows that this lane names: of a matrix [16, 16] of the tile, and of two matrices [8, 16] of the step.
+  const int l = lane_of_warp();
+  const std::uint32_t* const of_tile = tile + (lane.first_row + l % 16) * kRowWords<D> + l / 16 * 4;
+  const std::uint32_t* const of_step = step + (l % 8 + l / 16 * 8) * kRowWords<D> + l / 8 % 2 * 4;
   for (int k = 0; k < D / 2; k += 8) {
-    const std::uint32_t* const row = tile + (lane.first_row + lane.g) * kRowWords<D> + k + lane.t;
-    const std::uint32_t a[4] = {row[0], row[8 * kRowWords<D>], row[4], row[8 * kRowWords<D> + 4]};
+    std::uint32_t a[4];
+    load_matrices(a, of_tile + k);
     HEED_UNROLL
-    for (int n = 0; n < kParts; ++n) {
-      const std::uint32_t* const column = step + (n * 8 + lane.g) * kRowWords<D> + k + lane.t;
-      const std::uint32_t b[2] = {column[0], column[4]};
-      multiply_add(products[n], a, b);
+    for (int n = 0; n < kParts; n += 2) {
+      std::uint32_t b[4];
+      load_matrices(b, of_step + n * 8 * kRowWords<D> + k);
+      multiply_add(products[n], a, {b[0], b[1]});
+      multiply_add(products[n + 1], a, {b[2], b[3]});
     }
   }
 }
 
-/// Adds to sums [16, D] the product of a matrix [16, kStep] in registers and of the rows of a step, column by column.
+/// Adds to sums [16, D] the product of a matrix [16, kStep] in registers and of the rows of a step.
 template <int D>
-__device__ void add_step_product(const Parts& matrix, const std::uint32_t* columns, const Lane& lane,
-                                 float (&sums)[D / 8][4]) {
+__device__ void add_step_product(const Parts& matrix, const std::uint32_t* step, float (&sums)[D / 8][4]) {
+  // The row that this lane names: of two matrices [16, 8] of the step.
+  const int l = lane_of_warp();
+  const std::uint32_t* const of_step = step + l % 16 * kRowWords<D> + l / 16 * 4;
   HEED_UNROLL
   for (int k = 0; k < kParts; k += 2) {
     const std::uint32_t a[4] = {pack_bfloat16(matrix[k][0], matrix[k][1]), pack_bfloat16(matrix[k][2], matrix[k][3]),
                                 pack_bfloat16(matrix[k + 1][0], matrix[k + 1][1]),
                                 pack_bfloat16(matrix[k + 1][2], matrix[k + 1][3])};
     HEED_UNROLL
-    for (int n = 0; n < D / 8; ++n) {
-      const std::uint32_t* const column = columns + (n * 8 + lane.g) * kColumnWords + k * 4 + lane.t;
-      const std::uint32_t b[2] = {column[0], column[4]};
-      multiply_add(sums[n], a, b);
+    for (int n = 0; n < D / 8; n += 2) {
+      std::uint32_t b[4];
+      load_transposed(b, of_step + k * 8 * kRowWords<D> + n * 4);
+      multiply_add(sums[n], a, {b[0], b[1]});
+      multiply_add(sums[n + 1], a, {b[2], b[3]});
     }
   }
 }
@@ -116,20 +126,34 @@ __device__ void for_each_sum(const float (&sums)[D / 8][4], const Lane& lane, st
     if (lane.row(e) < rows && lane.column(n, e) < d) store(lane.row(e), lane.column(n, e), e, sums[n][e]);
 }
 
-/// Writes or adds `sums` to the rows of a gradient, unless it is null.
+/// Where a kernel stores the gradient of a query, key or value. It adds to `full`, or overwrites it where it is empty;
+/// where `rounded` is not null, the gradient is stored there; where both are null, it is not wanted.
+struct GradientPlace {
+  float* full;
+  Bfloat16* rounded;
+  std::int64_t stride;
+  bool empty;
+
+  explicit operator bool() const { return full || rounded; }
+};
+
+/// Stores `sums` in the rows of a gradient that begin at element `at`.
 template <int D>
 __device__ void store_gradient(const float (&sums)[D / 8][4], const Lane& lane, std::int64_t rows, std::int64_t d,
-                               float* gradient, std::int64_t stride, bool empty) {
-  if (!gradient) return;
+                               const GradientPlace& place, std::int64_t at) {
+  if (!place.full && !place.rounded) return;
   for_each_sum<D>(sums, lane, rows, d, [&](int row, int column, int, float sum) {
-    float& target = gradient[row * stride + column];
-    target = empty ? sum : target + sum;
+    const std::int64_t i = at + row * place.stride + column;
+    if (place.rounded)
+      place.rounded[i] = to_bfloat16(sum);
+    else
+      place.full[i] = place.empty ? sum : place.full[i] + sum;
   });
 }
 
 template <int D>
-__global__ void __launch_bounds__(kThreads) forward_kernel(AttentionOperands<float> a, float* out) {
-  const AttentionTile<float> tile(a);
+__global__ void __launch_bounds__(kThreads) forward_kernel(Operands a, float* out, Bfloat16* out_rounded) {
+  const Tile tile(a);
   std::uint32_t *const queries = shared_memory<std::uint32_t>(), *const keys = queries + kRows * kRowWords<D>,
                        *const values = keys + kStep * kRowWords<D>;
   const Lane lane;
@@ -142,7 +166,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(AttentionOperands<flo
     __syncthreads();
     const std::int64_t count = tile.place.keys - begin;
     copy_rows<D>(tile.key + begin * a.key_stride, a.key_stride, count, a.d, kStep, keys);
-    copy_columns<D>(tile.value + begin * a.value_stride, a.value_stride, count, a.d, values);
+    copy_rows<D>(tile.value + begin * a.value_stride, a.value_stride, count, a.d, kStep, values);
     __syncthreads();
     Parts p;
     row_products<D>(queries, keys, lane, p);
@@ -171,12 +195,16 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(AttentionOperands<flo
       const std::int64_t i = tile.begin + lane.row(e), j = begin + lane.column(n, e);
       if (p[n][e] > 0) p[n][e] = drop(p[n][e], a.mask, tile.weights_at + i * tile.place.keys + j);
     }
-    add_step_product<D>(p, values, lane, sums);
+    add_step_product<D>(p, values, sums);
   }
   for (float& sum : total) sum = row_sum(sum);
-  float* const to = out + (tile.place.query_begin + tile.begin) * a.width + tile.head * a.d;
+  const std::int64_t first = (tile.place.query_begin + tile.begin) * a.width + tile.head * a.d;
   for_each_sum<D>(sums, lane, rows, a.d, [&](int row, int column, int e, float sum) {
-    to[row * a.width + column] = total[e / 2] > 0 ? sum / total[e / 2] : 0;
+    const float element = total[e / 2] > 0 ? sum / total[e / 2] : 0;
+    if (out_rounded)
+      out_rounded[first + row * a.width + column] = to_bfloat16(element);
+    else
+      out[first + row * a.width + column] = element;
   });
   if (!a.normalisers || lane.t != 0) return;
   for (int half = 0; half < 2; ++half)
@@ -187,16 +215,16 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(AttentionOperands<flo
 /// Computes the gradients of a tile of queries, and a.row_sums: the sums of P G, which are the products of the rows of
 /// `out` and of their gradients. These are rounded as in G, so that G minus its sum is exact where a query has one key.
 template <int D>
-__global__ void __launch_bounds__(kThreads) query_gradient_kernel(AttentionOperands<float> a, const float* out) {
-  const AttentionTile<float> tile(a);
+__global__ void __launch_bounds__(kThreads)
+    query_gradient_kernel(Operands a, const float* out, const Bfloat16* out_rounded, GradientPlace gradient) {
+  const Tile tile(a);
   std::uint32_t *const queries = shared_memory<std::uint32_t>(), *const arrived = queries + kRows * kRowWords<D>,
-                       *const keys = arrived + kRows * kRowWords<D>, *const values = keys + kStep * kRowWords<D>,
-                       *const key_columns = values + kStep * kRowWords<D>;
+                       *const keys = arrived + kRows * kRowWords<D>, *const values = keys + kStep * kRowWords<D>;
   const Lane lane;
   const float scale = scale_of(a), never = -INFINITY;
   const std::int64_t rows = std::int64_t{tile.place.queries} - tile.begin;
-  const float* const gradient_rows = tile.out_gradient + tile.begin * a.width;
-  const float* const out_rows = out + (tile.out_gradient - a.out_gradient) + tile.begin * a.width;
+  const Bfloat16* const gradient_rows = tile.out_gradient + tile.begin * a.width;
+  const std::int64_t out_at = (tile.place.query_begin + tile.begin) * a.width + tile.head * a.d;
   copy_rows<D>(tile.query + tile.begin * a.query_stride, a.query_stride, rows, a.d, kRows, queries);
   copy_rows<D>(gradient_rows, a.width, rows, a.d, kRows, arrived);
   float normaliser[2] = {}, row_sums[2] = {};
@@ -204,8 +232,11 @@ __global__ void __launch_bounds__(kThreads) query_gradient_kernel(AttentionOpera
     const std::int64_t row = lane.row(2 * half);
     if (row < rows) {
       normaliser[half] = a.normalisers[tile.softmax_at + tile.begin + row];
-      for (std::int64_t c = lane.t; c < a.d; c += 4)
-        row_sums[half] += out_rows[row * a.width + c] * round_to_bfloat16(gradient_rows[row * a.width + c]);
+      for (std::int64_t c = lane.t; c < a.d; c += 4) {
+        const std::int64_t i = row * a.width + c;
+        row_sums[half] +=
+            (out_rounded ? from_bfloat16(out_rounded[out_at + i]) : out[out_at + i]) * from_bfloat16(gradient_rows[i]);
+      }
     }
     row_sums[half] = row_sum(row_sums[half]);
     if (row < rows && lane.t == 0) a.row_sums[tile.softmax_at + tile.begin + row] = row_sums[half];
@@ -217,7 +248,6 @@ __global__ void __launch_bounds__(kThreads) query_gradient_kernel(AttentionOpera
     const std::int64_t count = tile.place.keys - begin;
     copy_rows<D>(tile.key + begin * a.key_stride, a.key_stride, count, a.d, kStep, keys);
     copy_rows<D>(tile.value + begin * a.value_stride, a.value_stride, count, a.d, kStep, values);
-    copy_columns<D>(tile.key + begin * a.key_stride, a.key_stride, count, a.d, key_columns);
     __syncthreads();
     Parts p, g;
     row_products<D>(queries, keys, lane, p);
@@ -235,22 +265,19 @@ __global__ void __launch_bounds__(kThreads) query_gradient_kernel(AttentionOpera
         a.logit_gradients[tile.weights_at + i * tile.place.keys + j] = ds;
       p[n][e] = scale * ds;
     }
-    add_step_product<D>(p, key_columns, lane, sums);
+    add_step_product<D>(p, keys, sums);
   }
-  if (a.query_gradient)
-    store_gradient<D>(sums, lane, rows, a.d,
-                      a.query_gradient + (tile.place.query_begin + tile.begin) * a.query_stride + tile.head * a.d,
-                      a.query_stride, a.query_gradient_empty);
+  store_gradient<D>(sums, lane, rows, a.d, gradient,
+                    (tile.place.query_begin + tile.begin) * gradient.stride + tile.head * a.d);
 }
 
 /// Computes the gradients of a tile of keys and values.
 template <int D>
-__global__ void __launch_bounds__(kThreads) key_gradient_kernel(AttentionOperands<float> a) {
-  const AttentionTile<float> tile(a);
+__global__ void __launch_bounds__(kThreads)
+    key_gradient_kernel(Operands a, GradientPlace key_gradient, GradientPlace value_gradient) {
+  const Tile tile(a);
   std::uint32_t *const keys = shared_memory<std::uint32_t>(), *const values = keys + kRows * kRowWords<D>,
-                       *const queries = values + kRows * kRowWords<D>, *const arrived = queries + kStep * kRowWords<D>,
-                       *const query_columns = arrived + kStep * kRowWords<D>,
-                       *const arrived_columns = query_columns + D * kColumnWords;
+                       *const queries = values + kRows * kRowWords<D>, *const arrived = queries + kStep * kRowWords<D>;
   const Lane lane;
   const float scale = scale_of(a), never = -INFINITY;
   const std::int64_t rows = std::int64_t{tile.place.keys} - tile.begin;
@@ -260,12 +287,8 @@ __global__ void __launch_bounds__(kThreads) key_gradient_kernel(AttentionOperand
   for (std::int64_t begin = a.causal ? tile.begin : 0; begin < tile.place.queries; begin += kStep) {
     __syncthreads();
     const std::int64_t count = tile.place.queries - begin;
-    const float *const query_rows = tile.query + begin * a.query_stride, *const gradient_rows =
-                                                                             tile.out_gradient + begin * a.width;
-    copy_rows<D>(query_rows, a.query_stride, count, a.d, kStep, queries);
-    copy_rows<D>(gradient_rows, a.width, count, a.d, kStep, arrived);
-    copy_columns<D>(query_rows, a.query_stride, count, a.d, query_columns);
-    copy_columns<D>(gradient_rows, a.width, count, a.d, arrived_columns);
+    copy_rows<D>(tile.query + begin * a.query_stride, a.query_stride, count, a.d, kStep, queries);
+    copy_rows<D>(tile.out_gradient + begin * a.width, a.width, count, a.d, kStep, arrived);
     __syncthreads();
     Parts p, ds;
     row_products<D>(keys, queries, lane, p);
@@ -284,16 +307,12 @@ __global__ void __launch_bounds__(kThreads) key_gradient_kernel(AttentionOperand
         ds[n][e] = 0;
       }
     }
-    add_step_product<D>(ds, query_columns, lane, key_sums);
-    add_step_product<D>(p, arrived_columns, lane, value_sums);
+    add_step_product<D>(ds, queries, key_sums);
+    add_step_product<D>(p, arrived, value_sums);
   }
   const std::int64_t first = tile.place.key_begin + tile.begin, column = tile.head * a.d;
-  if (a.key_gradient)
-    store_gradient<D>(key_sums, lane, rows, a.d, a.key_gradient + first * a.key_stride + column, a.key_stride,
-                      a.key_gradient_empty);
-  if (a.value_gradient)
-    store_gradient<D>(value_sums, lane, rows, a.d, a.value_gradient + first * a.value_stride + column, a.value_stride,
-                      a.value_gradient_empty);
+  store_gradient<D>(key_sums, lane, rows, a.d, key_gradient, first * key_gradient.stride + column);
+  store_gradient<D>(value_sums, lane, rows, a.d, value_gradient, first * value_gradient.stride + column);
 }
 
 /// Calls function(width), where width.value is the smallest of the widths 32, 64 and 128 that is not below d.
@@ -304,42 +323,77 @@ void with_width(std::int64_t d, const Function& function) {
   function(std::integral_constant<int, 128>());
 }
 
-/// Returns the shape of a launch whose shared memory holds `rows` rows and `matrices` steps, column by column.
+/// Returns the shape of a launch whose shared memory holds `rows` rows.
 template <int D>
-LaunchShape shape_of(const AttentionOperands<float>& a, std::int64_t tiles, int rows, int matrices) {
-  const int words = rows * kRowWords<D> + matrices * D * kColumnWords;
+LaunchShape shape_of(const Operands& a, std::int64_t tiles, int rows) {
+  const int words = rows * kRowWords<D>;
   return {static_cast<unsigned>(tiles * a.heads), kThreads, static_cast<std::size_t>(words) * sizeof(std::uint32_t)};
+}
+
+/// Returns an operand [rows, columns] as bfloat16: `stored`, or where that is null, a rounded copy of `full` without
+/// gaps. `stride` is that of the operand, and then that of the result.
+const Bfloat16* in_bfloat16(CudaContext& device, const float* full, const Bfloat16* stored, std::int64_t rows,
+                            std::int64_t columns, std::int64_t& stride) {
+  if (stored) return stored;
+  Bfloat16* const copy = device.arena.tensor<Bfloat16>({rows, columns}).data();
+  round_matrix(device, full, stride, rows, columns, copy);
+  stride = columns;
+  return copy;
+}
+
+/// Returns the operands of the kernels, with tiles of queries. `tiles` receives their number.
+Operands rounded_operands(CudaContext& device, const AttentionArrays<float>& arrays, std::int64_t& tiles) {
+  Operands a = operands_of<Bfloat16>(device, arrays, kRows, tiles);
+  a.query_stride = arrays.query_stride;
+  a.key_stride = arrays.key_stride;
+  a.value_stride = arrays.value_stride;
+  const std::int64_t queries = arrays.queries.tokens(), keys = arrays.keys.tokens(), width = arrays.width;
+  a.query = in_bfloat16(device, arrays.query, arrays.rounded.query, queries, width, a.query_stride);
+  a.key = in_bfloat16(device, arrays.key, arrays.rounded.key, keys, width, a.key_stride);
+  a.value = in_bfloat16(device, arrays.value, arrays.rounded.value, keys, width, a.value_stride);
+  return a;
 }
 
 }  // namespace
 
-void tensor_core_attention_forward(CudaContext& device, const AttentionArrays<float>& arrays, float* kept, float* out) {
+void tensor_core_attention_forward(CudaContext& device, const AttentionArrays<float>& arrays, float* kept,
+                                   MaybeRounded<float> out) {
   const ArenaScope scope(device.arena);
   std::int64_t tiles = 0;
-  AttentionOperands<float> a = operands_of(device, arrays, kRows, tiles);
+  Operands a = rounded_operands(device, arrays, tiles);
   a.normalisers = kept;
   with_width(a.d, [&](auto width) {
     constexpr int kD = decltype(width)::value;
-    launch(device, shape_of<kD>(a, tiles, kRows + kStep, 1), forward_kernel<kD>, a, out);
+    launch(device, shape_of<kD>(a, tiles, kRows + 2 * kStep), forward_kernel<kD>, a, out.full.data(),
+           out.rounded.data());
   });
 }
 
 void tensor_core_attention_backward(CudaContext& device, const AttentionArrays<float>& arrays, const float* kept,
-                                    const float* out, const float* out_gradient) {
+                                    MaybeRounded<float> out, MaybeRounded<float> out_gradient) {
   const ArenaScope scope(device.arena);
-  std::int64_t query_tiles = 0, key_tiles = 0;
-  AttentionOperands<float> a = backward_operands(device, arrays, kept, out_gradient, kRows, query_tiles);
+  std::int64_t query_tiles = 0, key_tiles = 0, stride = arrays.width;
+  Operands a = rounded_operands(device, arrays, query_tiles);
+  prepare_backward(device, arrays, kept, a);
+  a.out_gradient =
+      in_bfloat16(device, out_gradient.full.data(), out_gradient.rounded.data(), a.tokens, a.width, stride);
+  const AttentionArrays<float>::Rounded& rounded = arrays.rounded;
+  const GradientPlace query{arrays.query_gradient, rounded.query_gradient, arrays.query_stride,
+                            arrays.query_gradient_empty},
+      key{arrays.key_gradient, rounded.key_gradient, arrays.key_stride, arrays.key_gradient_empty},
+      value{arrays.value_gradient, rounded.value_gradient, arrays.value_stride, arrays.value_gradient_empty};
   with_width(a.d, [&](auto width) {
     constexpr int kD = decltype(width)::value;
-    launch(device, shape_of<kD>(a, query_tiles, 2 * kRows + 2 * kStep, 1), query_gradient_kernel<kD>, a, out);
+    launch(device, shape_of<kD>(a, query_tiles, 2 * kRows + 2 * kStep), query_gradient_kernel<kD>, a, out.full.data(),
+           out.rounded.data(), query);
   });
   if (arrays.positions.bias_gradient)
     add_bias_gradient(device, a, arrays.queries.sequences(), arrays.positions.bias_gradient);
-  if (!a.key_gradient && !a.value_gradient) return;
+  if (!key && !value) return;
   a.tiles = upload_tiles(device, arrays.keys, kRows, key_tiles);
   with_width(a.d, [&](auto width) {
     constexpr int kD = decltype(width)::value;
-    launch(device, shape_of<kD>(a, key_tiles, 2 * kRows + 2 * kStep, 2), key_gradient_kernel<kD>, a);
+    launch(device, shape_of<kD>(a, key_tiles, 2 * kRows + 2 * kStep), key_gradient_kernel<kD>, a, key, value);
   });
 }
 

@@ -11,11 +11,11 @@ Variable<T> gated_unit(Graph<T>& graph, const Variable<T>& x, Activation activat
   if (activation != Activation::gelu && activation != Activation::swish)
     throw Error("internal: gated_unit: the activation is neither gelu nor swish");
   const Variable<T> y = stores_rounded(graph, use) ? graph.rounded_result(shape) : graph.result(shape);
-  graph.run([&](auto& device) { gated_unit_forward(device, x.value, activation, {y.value, y.rounded}); });
+  graph.run([&](auto& device) { gated_unit_forward(device, x.value, activation, value_of(y)); });
   if (!x.tracked()) return y;
   graph.record([x, activation, y](auto& device) {
     const bool adds = !x.gradient.empty();
-    gated_unit_backward(device, x.value, activation, y.gradient.sum(), x.gradient.fill(), adds);
+    gated_unit_backward(device, x.value, activation, arrived_gradient(y), x.gradient.fill(), adds);
   });
   return y;
 }

@@ -20,11 +20,12 @@ template <class T>
 void gated_unit_forward(CudaContext& device, Tensor<T> x, Activation activation, MaybeRounded<T> y);
 
 /// Computes the gradient dx of gated_unit() from the gradient dy of y. Adds to dx where `adds` is true, otherwise
-/// overwrites dx.
+/// overwrites dx. On a GPU dy may be stored as bfloat16.
 template <class T>
-void gated_unit_backward(CpuContext& device, Tensor<T> x, Activation activation, Tensor<T> dy, Tensor<T> dx, bool adds);
+void gated_unit_backward(CpuContext& device, Tensor<T> x, Activation activation, MaybeRounded<T> dy, Tensor<T> dx,
+                         bool adds);
 template <class T>
-void gated_unit_backward(CudaContext& device, Tensor<T> x, Activation activation, Tensor<T> dy, Tensor<T> dx,
+void gated_unit_backward(CudaContext& device, Tensor<T> x, Activation activation, MaybeRounded<T> dy, Tensor<T> dx,
                          bool adds);
 
 }  // namespace heed

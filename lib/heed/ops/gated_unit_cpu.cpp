@@ -87,15 +87,15 @@ void gated_unit_forward(CpuContext& device, Tensor<T> x, Activation activation, 
 }
 
 template <class T>
-void gated_unit_backward(CpuContext&, Tensor<T> x, Activation activation, Tensor<T> dy, Tensor<T> dx, bool adds) {
-  simd::multiply_gate_backward(static_cast<const T*>(x.data()), activation, static_cast<const T*>(dy.data()), dx.data(),
-                               adds, dy.rows(), dy.columns());
+void gated_unit_backward(CpuContext&, Tensor<T> x, Activation activation, MaybeRounded<T> dy, Tensor<T> dx, bool adds) {
+  simd::multiply_gate_backward(static_cast<const T*>(x.data()), activation, static_cast<const T*>(dy.full.data()),
+                               dx.data(), adds, dy.rows(), dy.columns());
 }
 
 template void gated_unit_forward(CpuContext&, Tensor<float>, Activation, MaybeRounded<float>);
 template void gated_unit_forward(CpuContext&, Tensor<double>, Activation, MaybeRounded<double>);
-template void gated_unit_backward(CpuContext&, Tensor<float>, Activation, Tensor<float>, Tensor<float>, bool);
-template void gated_unit_backward(CpuContext&, Tensor<double>, Activation, Tensor<double>, Tensor<double>, bool);
+template void gated_unit_backward(CpuContext&, Tensor<float>, Activation, MaybeRounded<float>, Tensor<float>, bool);
+template void gated_unit_backward(CpuContext&, Tensor<double>, Activation, MaybeRounded<double>, Tensor<double>, bool);
 
 }  // namespace heed
 #endif  // HWY_ONCE

@@ -20,13 +20,15 @@ __global__ void gated_unit_kernel(const T* x, Activation activation, T* y, Bfloa
   });
 }
 
+/// A thread has an element of dy [N, columns], which is in `dy_rounded` where that is not null.
 template <class T>
-__global__ void gated_unit_gradient_kernel(const T* x, Activation activation, const T* dy, T* dx, bool adds,
-                                           std::int64_t n, std::int64_t columns) {
+__global__ void gated_unit_gradient_kernel(const T* x, Activation activation, const T* dy, const Bfloat16* dy_rounded,
+                                           T* dx, bool adds, std::int64_t n, std::int64_t columns) {
   for_each_element(n, [&](std::int64_t i) {
     const std::int64_t gate = i / columns * 2 * columns + i % columns, value = gate + columns;
-    const T to_gate = dy[i] * x[value] * activation_derivative(activation, x[gate]);
-    const T to_value = dy[i] * activate(activation, x[gate]);
+    const T arrived = dy_rounded ? static_cast<T>(from_bfloat16(dy_rounded[i])) : dy[i];
+    const T to_gate = arrived * x[value] * activation_derivative(activation, x[gate]);
+    const T to_value = arrived * activate(activation, x[gate]);
     dx[gate] = adds ? dx[gate] + to_gate : to_gate;
     dx[value] = adds ? dx[value] + to_value : to_value;
   });
@@ -42,15 +44,16 @@ void gated_unit_forward(CudaContext& device, Tensor<T> x, Activation activation,
 }
 
 template <class T>
-void gated_unit_backward(CudaContext& device, Tensor<T> x, Activation activation, Tensor<T> dy, Tensor<T> dx,
+void gated_unit_backward(CudaContext& device, Tensor<T> x, Activation activation, MaybeRounded<T> dy, Tensor<T> dx,
                          bool adds) {
-  launch(device, shape_for_elements(dy.size()), gated_unit_gradient_kernel<T>, x.data(), activation, dy.data(),
-         dx.data(), adds, dy.size(), dy.columns());
+  const std::int64_t n = dy.rows() * dy.columns();
+  launch(device, shape_for_elements(n), gated_unit_gradient_kernel<T>, x.data(), activation, dy.full.data(),
+         dy.rounded.data(), dx.data(), adds, n, dy.columns());
 }
 
 #define HEED_INSTANTIATE(T)                                                               \
   template void gated_unit_forward(CudaContext&, Tensor<T>, Activation, MaybeRounded<T>); \
-  template void gated_unit_backward(CudaContext&, Tensor<T>, Activation, Tensor<T>, Tensor<T>, bool);
+  template void gated_unit_backward(CudaContext&, Tensor<T>, Activation, MaybeRounded<T>, Tensor<T>, bool);
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)
 #undef HEED_INSTANTIATE

@@ -7,7 +7,7 @@ namespace heed {
 template <class T>
 Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
                    Activation activation, ResultUse use) {
-  MaybeRounded<T> rows{x.value, x.rounded};
+  MaybeRounded<T> rows = value_of(x);
   check_shape("linear", "weight", weight.shape(), {weight.value.dim(0), rows.columns()});
   if (bias) check_shape("linear", "bias", bias.shape(), {weight.value.dim(0)});
   const Shape shape{rows.rows(), weight.value.dim(0)};
@@ -20,7 +20,7 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
   }
   const bool keeps_input = activation == Activation::gelu || activation == Activation::swish;
   const Tensor<T> before = keeps_input ? graph.arena().template tensor<T>(shape) : Tensor<T>();
-  const MaybeRounded<T> result{y.value, y.rounded};
+  const MaybeRounded<T> result = value_of(y);
   graph.run([&](auto& device) {
     rows = operand_of_products(device, rows);
     linear_forward(device, rows, weight.value, bias.value, activation, before, result);
@@ -28,7 +28,7 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
   const MaybeRounded<T> kept = keeps_input ? MaybeRounded<T>{before} : result;
   graph.record([x, rows, weight, bias, activation, kept, y](auto& device) {
     const bool adds = !x.gradient.empty();
-    linear_backward(device, rows, weight.value, activation, kept, y.gradient.sum(), x.gradient.fill(), adds,
+    linear_backward(device, rows, weight.value, activation, kept, arrived_gradient(y), new_gradient(device, x), adds,
                     weight.gradient.sum(), bias.gradient.sum());
   });
   return y;

@@ -8,11 +8,8 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
-#include "heed/autograd/graph.h"
-#include "heed/ops/gemm/gemm.h"
-#include "heed/ops/gemm/maybe_rounded.h"
+#include "heed/ops/rounded_result.h"
 
 namespace heed {
 
@@ -20,25 +17,6 @@ namespace heed {
 /// standard normal distribution function (Hendrycks and Gimpel 2016, exact form). `swish`: y = z sigmoid(z)
 /// (Ramachandran et al. 2017). `tanh`: y = tanh z.
 enum class Activation { none, relu, gelu, swish, tanh };
-
-/// Which ops will read a result: `any` op, or only linear(). In training, a result that only linear() reads is stored
-/// as bfloat16 (Variable::rounded) where linear() would round it to bfloat16 anyway.
-enum class ResultUse { any, linear };
-
-/// Tells whether a result that is used in this way is stored as bfloat16.
-template <class T>
-bool stores_rounded(Graph<T>& graph, ResultUse use) {
-  return use == ResultUse::linear && graph.recording() && std::is_same_v<T, float> &&
-         graph.run([](auto& device) { return takes_bfloat16(device); });
-}
-
-/// Returns memory for Variable::rounded of a result that linear() and other ops will read: in training, where linear()
-/// would round the result anyway, once for each product that reads it. Elsewhere the tensor is empty.
-template <class T>
-Tensor<Bfloat16> rounded_memory(Graph<T>& graph, const Shape& shape) {
-  if (!graph.recording()) return {};
-  return graph.run([&](auto& device) { return rounded_memory<T>(device, shape); });
-}
 
 /// Computes a linear layer: y = f(z) with z = x W^T + b, where f is the activation function.
 ///
@@ -48,7 +26,8 @@ Tensor<Bfloat16> rounded_memory(Graph<T>& graph, const Shape& shape) {
 /// `use` says which ops will read y. x may be stored as bfloat16 (Variable::rounded).
 /// Saved for the backward pass: x; and y for relu and tanh, or z for gelu and swish. No copy of x and y is made: the
 /// tensors stay as they are stored, in float32 or bfloat16. But a GPU whose products multiply bfloat16 rounds x once
-/// for the products of both passes. Backward: dz = dy f'(z), dx += dz W, dW += dz^T x, db += sum of dz over rows. dz
+/// for the products of both passes. y and the gradients of x and y may be stored as bfloat16 alone (see
+/// rounded_result.h). Backward: dz = dy f'(z), dx += dz W, dW += dz^T x, db += sum of dz over rows. dz
 /// may overwrite dy.
 template <class T>
 Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
@@ -87,14 +66,15 @@ void add_bias_activate(Tensor<T> y, Tensor<T> bias, Activation activation);
 /// Computes the gradients of a linear layer from the gradient dy of y (see linear() for the formulas). Adds to dweight
 /// and dbias; adds to dx where `adds_to_dx` is true, otherwise overwrites dx. An empty gradient tensor is skipped.
 /// `kept` is y for relu and tanh, and z = x W^T + b for gelu and swish; it is not read without an activation function.
-/// dz overwrites dy, except on a GPU with bfloat16 products.
+/// dz may overwrite dy. On a GPU with bfloat16 products dy may be stored as bfloat16, and dx too where it is
+/// overwritten.
 template <class T>
 void linear_backward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Activation activation,
-                     MaybeRounded<T> kept, Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight,
+                     MaybeRounded<T> kept, MaybeRounded<T> dy, MaybeRounded<T> dx, bool adds_to_dx, Tensor<T> dweight,
                      Tensor<T> dbias);
 template <class T>
 void linear_backward(CudaContext& device, MaybeRounded<T> x, Tensor<T> weight, Activation activation,
-                     MaybeRounded<T> kept, Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight,
+                     MaybeRounded<T> kept, MaybeRounded<T> dy, MaybeRounded<T> dx, bool adds_to_dx, Tensor<T> dweight,
                      Tensor<T> dbias);
 
 }  // namespace heed

@@ -140,8 +140,9 @@ void add_bias_activate(Tensor<T> y, Tensor<T> bias, Activation activation) {
 
 template <class T>
 void linear_backward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Activation activation,
-                     MaybeRounded<T> kept, Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight,
-                     Tensor<T> dbias) {
+                     MaybeRounded<T> kept, MaybeRounded<T> dy_stored, MaybeRounded<T> dx_stored, bool adds_to_dx,
+                     Tensor<T> dweight, Tensor<T> dbias) {
+  const Tensor<T> dy = dy_stored.full, dx = dx_stored.full;  // a CPU stores gradients in full
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
   {
     const ArenaScope scope(device.arena);
@@ -176,9 +177,9 @@ template void linear_forward(CpuContext&, MaybeRounded<double>, Tensor<double>, 
 template void add_bias_activate(Tensor<float>, Tensor<float>, Activation);
 template void add_bias_activate(Tensor<double>, Tensor<double>, Activation);
 template void linear_backward(CpuContext&, MaybeRounded<float>, Tensor<float>, Activation, MaybeRounded<float>,
-                              Tensor<float>, Tensor<float>, bool, Tensor<float>, Tensor<float>);
+                              MaybeRounded<float>, MaybeRounded<float>, bool, Tensor<float>, Tensor<float>);
 template void linear_backward(CpuContext&, MaybeRounded<double>, Tensor<double>, Activation, MaybeRounded<double>,
-                              Tensor<double>, Tensor<double>, bool, Tensor<double>, Tensor<double>);
+                              MaybeRounded<double>, MaybeRounded<double>, bool, Tensor<double>, Tensor<double>);
 
 }  // namespace heed
 #endif  // HWY_ONCE

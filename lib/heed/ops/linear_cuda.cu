@@ -25,12 +25,14 @@ __global__ void bias_activation_kernel(const T* z, const T* bias, Activation act
 }
 
 /// Computes dz = dy f'(z), written over dy, or rounded to bfloat16 in `rounded`, where that is not null. `kept` is what
-/// linear() keeps for the backward pass; it is in `kept_rounded` where that is not null.
+/// linear() keeps for the backward pass; it is in `kept_rounded` where that is not null, and dy in `dy_rounded`, which
+/// may be `rounded`.
 template <class T>
-__global__ void activation_gradient_kernel(T* dy, const T* kept, const Bfloat16* kept_rounded, Activation activation,
-                                           Bfloat16* rounded, std::int64_t n) {
+__global__ void activation_gradient_kernel(T* dy, const Bfloat16* dy_rounded, const T* kept,
+                                           const Bfloat16* kept_rounded, Activation activation, Bfloat16* rounded,
+                                           std::int64_t n) {
   for_each_element(n, [&](std::int64_t i) {
-    T gradient = dy[i];
+    T gradient = dy_rounded ? static_cast<T>(from_bfloat16(dy_rounded[i])) : dy[i];
     if (activation != Activation::none)
       gradient *=
           activation_derivative(activation, kept_rounded ? static_cast<T>(from_bfloat16(kept_rounded[i])) : kept[i]);
@@ -139,6 +141,13 @@ void linear_forward(CudaContext& device, MaybeRounded<T> x, Tensor<T> weight, Te
                     Tensor<T> before, MaybeRounded<T> y) {
   const ArenaScope scope(device.arena);
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
+  const bool relu = activation == Activation::relu;
+  if constexpr (std::is_same_v<T, float>)
+    if (y.rounded && in > 0 && !before && (relu || activation == Activation::none))
+      return x.with_operand(0, false, [&](auto operand) {
+        rounded_gemm(device, rows, out, in, operand, GemmOperand<float>{weight.data(), in, true}, bias.data(), relu,
+                     y.rounded.data());
+      });
   T* const z = y.rounded ? device.arena.tensor<T>({rows, out}).data() : y.full.data();
   // Where nothing else is to be done with the sums, the product adds the bias.
   const bool alone = activation == Activation::none && !before && !y.rounded && in > 0 && std::is_same_v<T, float>;
@@ -174,20 +183,23 @@ void linear_inference(CudaContext& device, PackedParameters<T>* packed, Tensor<T
 
 template <class T>
 void linear_backward(CudaContext& device, MaybeRounded<T> x, Tensor<T> weight, Activation activation,
-                     MaybeRounded<T> kept, Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight,
+                     MaybeRounded<T> kept, MaybeRounded<T> dy, MaybeRounded<T> dx, bool adds_to_dx, Tensor<T> dweight,
                      Tensor<T> dbias) {
   const ArenaScope scope(device.arena);
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
-  // dz is rounded once for both products and the sums.
-  const MaybeRounded<T> dz{dy, rounded_memory<T>(device, dy.shape())};
-  if (activation != Activation::none || dz.rounded)
-    launch(device, shape_for_elements(rows * out), activation_gradient_kernel<T>, dy.data(), kept.full.data(),
-           kept.rounded.data(), activation, dz.rounded.data(), rows * out);
+  // dz is rounded once for both products and the sums; a rounded dy is overwritten.
+  MaybeRounded<T> dz = dy;
+  if (!dz.rounded) dz.rounded = rounded_memory<T>(device, dy.full.shape());
+  if (activation != Activation::none || (dz.rounded && !dy.rounded))
+    launch(device, shape_for_elements(rows * out), activation_gradient_kernel<T>, dy.full.data(), dy.rounded.data(),
+           kept.full.data(), kept.rounded.data(), activation, dz.rounded.data(), rows * out);
   if (dbias) add_column_sums(device, dz, dbias);
-  if (dx)
-    dz.with_operand(0, false, [&](auto left) {
-      gemm(device, rows, in, out, T(1), left, GemmOperand<T>{weight.data(), in}, T(adds_to_dx), dx.data(), in);
-    });
+  dz.with_operand(0, false, [&](auto left) {
+    const GemmOperand<T> right{weight.data(), in};
+    if constexpr (std::is_same_v<T, float>)
+      if (dx.rounded) return rounded_gemm(device, rows, in, out, left, right, nullptr, false, dx.rounded.data());
+    if (dx.full) gemm(device, rows, in, out, T(1), left, right, T(adds_to_dx), dx.full.data(), in);
+  });
   if (dweight)
     dz.with_operand(0, true, [&](auto left) {
       x.with_operand(0, false,
@@ -201,8 +213,8 @@ void linear_backward(CudaContext& device, MaybeRounded<T> x, Tensor<T> weight, A
                                MaybeRounded<T>);                                                                  \
   template void linear_inference(CudaContext&, PackedParameters<T>*, Tensor<T>, Tensor<T>, Tensor<T>, Activation, \
                                  Tensor<T>);                                                                      \
-  template void linear_backward(CudaContext&, MaybeRounded<T>, Tensor<T>, Activation, MaybeRounded<T>, Tensor<T>, \
-                                Tensor<T>, bool, Tensor<T>, Tensor<T>);
+  template void linear_backward(CudaContext&, MaybeRounded<T>, Tensor<T>, Activation, MaybeRounded<T>,            \
+                                MaybeRounded<T>, MaybeRounded<T>, bool, Tensor<T>, Tensor<T>);
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)
 #undef HEED_INSTANTIATE

@@ -9,9 +9,14 @@
 //
 // A word holds two bfloat16 numbers, the first one in its lower half. Elements of C are thus where the elements of A
 // are expected: a product can be the left operand of the next one without leaving the registers.
+//
+// The instruction ldmatrix (same manual) loads such words from shared memory, four matrices [8, 8] at a time: lane 8 m
+// + r names the address of row r of matrix m, and word m gets row g, columns 2t and 2t + 1 of matrix m, or, transposed,
+// rows 2t and 2t + 1, column g.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "heed/tensor/bfloat16.h"
 #include "heed/tensor/cuda_language.h"
@@ -38,6 +43,53 @@ __device__ __forceinline__ void multiply_add(float (&c)[4], const std::uint32_t 
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #else
   emulation::multiply_add(c, a, b);
+#endif
+}
+
+/// Loads words of four matrices [8, 8], whose rows are in shared memory; `row` is the address that this lane names, a
+/// multiple of 16 bytes. All threads of a warp must call this together.
+__device__ __forceinline__ void load_matrices(std::uint32_t (&words)[4], const std::uint32_t* row) {
+#ifdef __CUDACC__
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(row))));
+#else
+  emulation::load_matrices(words, row, false);
+#endif
+}
+/// The same, transposed.
+__device__ __forceinline__ void load_transposed(std::uint32_t (&words)[4], const std::uint32_t* row) {
+#ifdef __CUDACC__
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(row))));
+#else
+  emulation::load_matrices(words, row, true);
+#endif
+}
+
+/// Eight bfloat16 numbers in a row.
+struct alignas(16) EightNumbers {
+  std::uint32_t words[4];
+};
+/// Loads eight numbers from an address that is a multiple of 16 bytes.
+__device__ __forceinline__ EightNumbers load_eight(const Bfloat16* from) {
+#ifdef __CUDACC__
+  return *reinterpret_cast<const EightNumbers*>(from);
+#else
+  emulation::require_alignment(from);
+  EightNumbers out;
+  std::memcpy(&out, from, sizeof(out));
+  return out;
+#endif
+}
+/// Stores eight numbers at an address that is a multiple of 16 bytes.
+__device__ __forceinline__ void store_eight(const EightNumbers& numbers, std::uint32_t* to) {
+#ifdef __CUDACC__
+  *reinterpret_cast<EightNumbers*>(to) = numbers;
+#else
+  emulation::require_alignment(to);
+  std::memcpy(to, &numbers, sizeof(numbers));
 #endif
 }
 

@@ -76,6 +76,13 @@ void gemm(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, s
           GemmOperand<A> a, GemmOperand<B> b, std::type_identity_t<T> beta, T* c, std::int64_t c_stride,
           const std::type_identity_t<T>* bias = nullptr);
 
+/// Computes C = f(A B + bias) on a GPU with bfloat16 products, and stores C [m, n], without gaps, as bfloat16: each
+/// element is rounded once. `bias` [n], which is rounded, too, may be null; f(z) is max(0, z) with `relu`, otherwise z.
+/// k must not be 0.
+template <class A, class B>
+void rounded_gemm(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, GemmOperand<A> a,
+                  GemmOperand<B> b, const float* bias, bool relu, Bfloat16* c);
+
 /// Computes C = A B^T on a GPU, for inference, with A [m, k], B [n, k] and C [m, n], all stored row by row without
 /// gaps: a row of C does not depend on the other rows of A, nor on m, bit for bit.
 template <class T>

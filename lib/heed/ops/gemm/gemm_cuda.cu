@@ -22,6 +22,14 @@ enum class Rows {
   exact         ///< sums have no rounding, so that any product is good: a fast one for about this number of rows
 };
 
+/// What is done with the sums of a product before they are stored: where `bias` is not null, it is added to each row;
+/// with `relu`, negative elements become 0.
+template <class C>
+struct Finish {
+  const C* bias = nullptr;
+  bool relu = false;
+};
+
 __global__ void round_kernel(const float* x, std::int64_t stride, Bfloat16* to, std::int64_t rows,
                              std::int64_t columns) {
   for_each_element(rows * columns, [&](std::int64_t i) { to[i] = to_bfloat16(x[i / columns * stride + i % columns]); });
@@ -54,7 +62,8 @@ GemmOperand<Bfloat16> rounded(CudaContext&, GemmOperand<Bfloat16> x, std::int64_
 
 struct CudaProducts {
   /// The numbers that choose an algorithm: the type, the sizes m, n and k, the strides of A, B and C, bits for
-  /// transposed operands, independent rows and a bias, and the alignment of the three matrices.
+  /// transposed operands, independent rows, a bias, a relu and a rounded result, and the alignment of the three
+  /// matrices.
   using Key = std::tuple<int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int,
                          std::array<std::uint32_t, 3>>;
 
@@ -117,12 +126,12 @@ struct Matrices {
   Layout a, b, c;
 };
 
-template <class Operand, class T>
+template <class Operand, class C>
 void describe(Matrices& matrices, std::int64_t m, std::int64_t n, std::int64_t k, const GemmOperand<Operand>& a,
               const GemmOperand<Operand>& b, std::int64_t c_stride) {
   describe<Operand>(matrices.a, a.transposed ? k : m, a.transposed ? m : k, a.stride);
   describe<Operand>(matrices.b, b.transposed ? n : k, b.transposed ? k : n, b.stride);
-  describe<T>(matrices.c, m, n, c_stride);
+  describe<C>(matrices.c, m, n, c_stride);
 }
 
 /// Returns the largest power of two, up to 256, by which an address can be divided. (cuBLASLt takes it for 256 unless
@@ -134,12 +143,13 @@ std::uint32_t alignment_of(const void* address) {
 }
 
 /// Returns the algorithm that cuBLASLt suggests for a product. Sums may be computed in parts, which a second step adds
-/// up in a fixed order, but where rows are independent, a sum has no parts.
+/// up in a fixed order; not in the type of the result where that is `rounded`. Where rows are independent, a sum has no
+/// parts.
 cublasLtMatmulAlgo_t suggested_algorithm(cublasLtHandle_t library, const Product& product, const Matrices& matrices,
-                                         const std::array<std::uint32_t, 3>& alignments, Rows rows) {
-  const std::uint32_t reductions = rows == Rows::independent
-                                       ? CUBLASLT_REDUCTION_SCHEME_NONE
-                                       : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+                                         const std::array<std::uint32_t, 3>& alignments, Rows rows, bool rounded) {
+  std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE;
+  if (rows != Rows::independent) reductions |= CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  if (rows != Rows::independent && !rounded) reductions |= CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
   Preference preference;
   check(cublasLtMatmulPreferenceCreate(&preference.handle));
   check(cublasLtMatmulPreferenceSetAttribute(preference.handle, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspace,
@@ -172,12 +182,12 @@ std::int64_t typical_size(std::int64_t n) {
   return (n + step - 1) / step * step;
 }
 
-/// Computes C = alpha A B + beta C, to whose rows `bias` is added where it is not null, as C^T = B^T A^T, because
-/// cuBLASLt sees the transpose of each stored matrix.
-template <class Operand, class T>
+/// Computes C = alpha A B + beta C, which is finished as `finish` says, as C^T = B^T A^T, because cuBLASLt sees the
+/// transpose of each stored matrix.
+template <class Operand, class T, class C>
 void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
-              GemmOperand<Operand> a, GemmOperand<Operand> b, T beta, T* c, std::int64_t c_stride,
-              const T* bias = nullptr) {
+              GemmOperand<Operand> a, GemmOperand<Operand> b, T beta, C* c, std::int64_t c_stride,
+              Finish<C> finish = {}) {
   if (!device.products) {
     device.products = std::make_shared<CudaProducts>();
     check(cublasLtCreate(&device.products->library));
@@ -190,11 +200,15 @@ void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, st
   check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_TRANSA, &of_b, sizeof(of_b)));
   check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_TRANSB, &of_a, sizeof(of_a)));
 
-  if (bias) {
-    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+  if (finish.bias || finish.relu) {
+    const cublasLtEpilogue_t epilogue = !finish.relu  ? CUBLASLT_EPILOGUE_BIAS
+                                        : finish.bias ? CUBLASLT_EPILOGUE_RELU_BIAS
+                                                      : CUBLASLT_EPILOGUE_RELU;
     check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue)));
-    check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)));
   }
+  if (finish.bias)
+    check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &finish.bias,
+                                         sizeof(finish.bias)));
 
   const std::int64_t chosen_for = rows == Rows::independent ? kIndependentRows
                                   : rows == Rows::exact     ? power_of_two(m)
@@ -206,20 +220,22 @@ void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, st
     return rows == Rows::independent ? alignment_of(reinterpret_cast<const void*>(row)) : alignment_of(address);
   };
   const std::array<std::uint32_t, 3> alignments{alignment_of_rows(a.data, a.stride, sizeof(Operand)),
-                                                alignment_of(b.data), alignment_of_rows(c, c_stride, sizeof(T))};
-  const int bits =
-      int{a.transposed} + 2 * int{b.transposed} + 4 * int{rows == Rows::independent} + 8 * int{bias != nullptr};
+                                                alignment_of(b.data), alignment_of_rows(c, c_stride, sizeof(C))};
+  constexpr bool kRoundedResult = sizeof(C) < sizeof(T);
+  const int bits = int{a.transposed} + 2 * int{b.transposed} + 4 * int{rows == Rows::independent} +
+                   8 * int{finish.bias != nullptr} + 16 * int{finish.relu} + 32 * int{kRoundedResult};
   const CudaProducts::Key key{
       static_cast<int>(kType<Operand>), chosen_for, n, typical_k, a.stride, b.stride, c_stride, bits, alignments};
   auto found = products.algorithms.find(key);
   if (found == products.algorithms.end()) {
     Matrices example;
-    describe<Operand, T>(example, chosen_for, n, typical_k, a, b, c_stride);
-    found = products.algorithms.emplace(key, suggested_algorithm(products.library, product, example, alignments, rows))
-                .first;
+    describe<Operand, C>(example, chosen_for, n, typical_k, a, b, c_stride);
+    const cublasLtMatmulAlgo_t suggested =
+        suggested_algorithm(products.library, product, example, alignments, rows, kRoundedResult);
+    found = products.algorithms.emplace(key, suggested).first;
   }
   Matrices matrices;
-  describe<Operand, T>(matrices, m, n, k, a, b, c_stride);
+  describe<Operand, C>(matrices, m, n, k, a, b, c_stride);
   const ArenaScope scope(device.arena);
   void* const workspace = device.arena.allocate(kWorkspace);
   check(cublasLtMatmul(products.library, product.handle, &alpha, b.data, matrices.b.handle, a.data, matrices.a.handle,
@@ -241,10 +257,18 @@ T full(T x) {
   return x;
 }
 
-/// Stands in for cuBLASLt over the emulation: computes C = alpha A B + beta C, and adds the bias, element by element.
-template <class Operand, class T>
+template <class C, class T>
+C stored(T x) {
+  if constexpr (std::is_same_v<C, Bfloat16>)
+    return to_bfloat16(x);
+  else
+    return x;
+}
+
+/// Stands in for cuBLASLt over the emulation: computes C = alpha A B + beta C, and finishes it, element by element.
+template <class Operand, class T, class C>
 void multiply(CudaContext&, Rows, std::int64_t m, std::int64_t n, std::int64_t k, T alpha, GemmOperand<Operand> a,
-              GemmOperand<Operand> b, T beta, T* c, std::int64_t c_stride, const T* bias = nullptr) {
+              GemmOperand<Operand> b, T beta, C* c, std::int64_t c_stride, Finish<C> finish = {}) {
   const auto element = [](const GemmOperand<Operand>& x, std::int64_t row, std::int64_t column) {
     return full(x.transposed ? x.data[column * x.stride + row] : x.data[row * x.stride + column]);
   };
@@ -253,9 +277,10 @@ void multiply(CudaContext&, Rows, std::int64_t m, std::int64_t n, std::int64_t k
       for (std::int64_t j = 0; j < n; ++j) {
         T sum = 0;
         for (std::int64_t l = 0; l < k; ++l) sum += element(a, i, l) * element(b, l, j);
-        T& target = c[i * c_stride + j];
-        target = beta != 0 ? alpha * sum + beta * target : alpha * sum;
-        if (bias) target += bias[j];
+        C& target = c[i * c_stride + j];
+        sum = beta != 0 ? alpha * sum + beta * full(target) : alpha * sum;
+        if (finish.bias) sum += full(finish.bias[j]);
+        target = stored<C>(finish.relu && !(sum > 0) ? T(0) : sum);
       }
   });
 }
@@ -274,11 +299,22 @@ void gemm(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, s
     if (!std::is_same_v<A, B> || takes_bfloat16(device) || std::is_same_v<A, Bfloat16>) {
       const ArenaScope scope(device.arena);
       const GemmOperand<Bfloat16> left = rounded(device, a, m, k), right = rounded(device, b, k, n);
-      return multiply(device, Rows::together, m, n, k, alpha, left, right, beta, c, c_stride, bias);
+      return multiply(device, Rows::together, m, n, k, alpha, left, right, beta, c, c_stride, Finish<T>{bias});
     }
   }
   if constexpr (std::is_same_v<A, T> && std::is_same_v<B, T>)
-    multiply(device, Rows::together, m, n, k, alpha, a, b, beta, c, c_stride, bias);
+    multiply(device, Rows::together, m, n, k, alpha, a, b, beta, c, c_stride, Finish<T>{bias});
+}
+
+template <class A, class B>
+void rounded_gemm(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, GemmOperand<A> a,
+                  GemmOperand<B> b, const float* bias, bool relu, Bfloat16* c) {
+  if (m == 0 || n == 0) return;
+  const ArenaScope scope(device.arena);
+  Finish<Bfloat16> finish{nullptr, relu};
+  if (bias) finish.bias = rounded(device, GemmOperand<float>{bias, n}, 1, n).data;
+  multiply(device, Rows::together, m, n, k, 1.0F, rounded(device, a, m, k), rounded(device, b, k, n), 0.0F, c, n,
+           finish);
 }
 
 template <class T>
@@ -323,6 +359,14 @@ HEED_INSTANTIATE(Bfloat16, float, float)
 HEED_INSTANTIATE(float, Bfloat16, float)
 HEED_INSTANTIATE(Bfloat16, Bfloat16, float)
 HEED_INSTANTIATE(double, double, double)
+#undef HEED_INSTANTIATE
+#define HEED_INSTANTIATE(A, B)                                                                                       \
+  template void rounded_gemm(CudaContext&, std::int64_t, std::int64_t, std::int64_t, GemmOperand<A>, GemmOperand<B>, \
+                             const float*, bool, Bfloat16*);
+HEED_INSTANTIATE(float, float)
+HEED_INSTANTIATE(Bfloat16, float)
+HEED_INSTANTIATE(float, Bfloat16)
+HEED_INSTANTIATE(Bfloat16, Bfloat16)
 #undef HEED_INSTANTIATE
 template void gemm_rows(CudaContext&, std::int64_t, std::int64_t, std::int64_t, const float*, const float*, float*);
 template void gemm_rows(CudaContext&, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double*);
