@@ -25,9 +25,9 @@ TEST_CASE_TEMPLATE("linear layer on a GPU: all activation functions, forward and
       for (const bool adds : {false, true}) {
         CAPTURE(adds);
         check_kernels<T>(before, [&](auto& device, std::span<const Tensor<T>> to) {
-          linear_forward(device, {x.view()}, weight.view(), b, activation, to[0], {to[1]});
-          linear_backward(device, {x.view()}, weight.view(), activation, {kept.view()}, {to[2]}, {to[3]}, adds, to[4],
-                          has_bias ? to[5] : Tensor<T>());
+          linear_forward<T>(device, {x.view()}, {weight.view()}, {b}, activation, to[0], {to[1]});
+          linear_backward<T>(device, {x.view()}, {weight.view()}, activation, {kept.view()}, {to[2]}, {to[3]}, adds,
+                             to[4], has_bias ? to[5] : Tensor<T>());
           linear_inference<T>(device, nullptr, x.view(), weight.view(), b, activation, to[6]);
         });
       }
@@ -87,11 +87,11 @@ TEST_CASE("linear layer on a GPU: matrices that are stored as bfloat16") {
           if (!takes_bfloat16(device)) return;
           const ArenaScope scope(device.arena);
           const Tensor<Bfloat16> result = device.arena.template tensor<Bfloat16>({kRows, kOut});
-          linear_forward(device, {{}, x.view()}, weight.view(), bias.view(), activation, {}, {{}, result});
+          linear_forward<float>(device, {{}, x.view()}, {weight.view()}, {bias.view()}, activation, {}, {{}, result});
           for (std::int64_t i = 0; i < result.size(); ++i) to[0][i] = from_bfloat16(result[i]);
           for (std::int64_t i = 0; i < result.size(); ++i) to[1][i] = std::round(to[1][i]);
-          linear_backward(device, {{}, x.view()}, weight.view(), activation, {{}, y.view()}, {to[1]}, {to[2]}, false,
-                          to[3], to[4]);
+          linear_backward<float>(device, {{}, x.view()}, {weight.view()}, activation, {{}, y.view()}, {to[1]}, {to[2]},
+                                 false, to[3], to[4]);
           std::fill_n(to[1].data(), to[1].size(), 0.0F);  // dz, which only the CPU stores there
         });
   }
@@ -113,8 +113,8 @@ TEST_CASE("linear layer on a GPU: an input that is rounded once gives the bits o
     std::vector<TestTensor<float>> to{normal<float>({kRows, kOut}, 4), normal<float>({kRows, kOut}, 5),
                                       normal<float>({kRows, kIn}, 6), normal<float>({kOut, kIn}, 7),
                                       normal<float>({kOut}, 8)};
-    linear_forward<float>(device, input, weight.view(), bias.view(), Activation::none, {}, {to[0].view()});
-    linear_backward<float>(device, input, weight.view(), Activation::none, {}, {to[1].view()}, {to[2].view()}, true,
+    linear_forward<float>(device, input, {weight.view()}, {bias.view()}, Activation::none, {}, {to[0].view()});
+    linear_backward<float>(device, input, {weight.view()}, Activation::none, {}, {to[1].view()}, {to[2].view()}, true,
                            to[3].view(), to[4].view());
     std::vector<float> all;
     for (const TestTensor<float>& each : to) all.insert(all.end(), each.values.begin(), each.values.end());
@@ -123,11 +123,13 @@ TEST_CASE("linear layer on a GPU: an input that is rounded once gives the bits o
   CHECK(compute(once) == compute({x.view()}));
 }
 
-TEST_CASE("linear layer on a GPU: a result and gradients that are stored as bfloat16 are rounded once") {
+TEST_CASE("linear layer on a GPU: parameters, a result and gradients that are stored as bfloat16 are rounded once") {
   constexpr std::int64_t kRows = 37, kIn = 19, kOut = 33;
   TestTensor<float> weight = normal<float>({kOut, kIn}, 2), bias = in_full(rounded(normal<float>({kOut}, 3)));
   TestTensor<Bfloat16> x = rounded(normal<float>({kRows, kIn}, 1)),
-                       dy_rounded = rounded(normal<float>({kRows, kOut}, 4));
+                       dy_rounded = rounded(normal<float>({kRows, kOut}, 4)), weight_rounded = rounded(weight),
+                       bias_rounded = rounded(bias);
+  const MaybeRounded<float> stored{weight.view(), weight_rounded.view()};
   Arena arena, host_arena;
   CudaContext device{arena, host_arena};
   device.precision = Precision::bfloat16;
@@ -140,22 +142,23 @@ TEST_CASE("linear layer on a GPU: a result and gradients that are stored as bflo
       TestTensor<Bfloat16> y_rounded = rounded(y);
       const bool keeps = activation == Activation::gelu || activation == Activation::swish;
       const Tensor<float> kept = keeps ? before.view() : Tensor<float>();
-      linear_forward<float>(device, {{}, x.view()}, weight.view(), b, activation, kept, {y.view()});
-      linear_forward<float>(device, {{}, x.view()}, weight.view(), b, activation, kept, {{}, y_rounded.view()});
+      linear_forward<float>(device, {{}, x.view()}, {weight.view()}, {b}, activation, kept, {y.view()});
+      linear_forward<float>(device, {{}, x.view()}, stored, {b, has_bias ? bias_rounded.view() : Tensor<Bfloat16>()},
+                            activation, kept, {{}, y_rounded.view()});
       CHECK(y_rounded.values == rounded(y).values);
 
       TestTensor<float> dy = in_full(dy_rounded), dx = normal<float>({kRows, kIn}, 7);
       TestTensor<Bfloat16> arrived = dy_rounded, dx_rounded = rounded(dx);
-      const auto backward = [&](MaybeRounded<float> from, MaybeRounded<float> to) {
+      const auto backward = [&](MaybeRounded<float> w, MaybeRounded<float> from, MaybeRounded<float> to) {
         std::vector<TestTensor<float>> sums{normal<float>({kOut, kIn}, 8), normal<float>({kOut}, 9)};
-        linear_backward<float>(device, {{}, x.view()}, weight.view(), activation,
+        linear_backward<float>(device, {{}, x.view()}, w, activation,
                                keeps ? MaybeRounded<float>{before.view()} : MaybeRounded<float>{{}, y_rounded.view()},
                                from, to, false, sums[0].view(), has_bias ? sums[1].view() : Tensor<float>());
         sums[0].values.insert(sums[0].values.end(), sums[1].values.begin(), sums[1].values.end());
         return sums[0].values;
       };
-      const std::vector<float> expected = backward({dy.view()}, {dx.view()});
-      CHECK(backward({{}, arrived.view()}, {{}, dx_rounded.view()}) == expected);
+      const std::vector<float> expected = backward({weight.view()}, {dy.view()}, {dx.view()});
+      CHECK(backward(stored, {{}, arrived.view()}, {{}, dx_rounded.view()}) == expected);
       CHECK(dx_rounded.values == rounded(dx).values);
     }
 }

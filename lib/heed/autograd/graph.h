@@ -105,7 +105,8 @@ class Graph {
   /// memory without a gap. For example, query, key and value weights [D, D] become one matrix [3D, D] (see
   /// ParameterLayout).
   Variable<T> parameter(ParameterId id, const Shape& shape) {
-    return {parameters_.view(id, shape), gradients_ ? Gradient<T>(gradients_->view(id, shape)) : Gradient<T>()};
+    return {parameters_.view(id, shape), gradients_ ? Gradient<T>(gradients_->view(id, shape)) : Gradient<T>(),
+            parameters_.rounded(id, shape)};
   }
 
   /// Creates the variable for the result of an op: an uninitialised value and, in training, an empty gradient. Value

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "heed/base/threads.h"
+#include "heed/tensor/bfloat16.h"
 #include "heed/tensor/tensor.h"
 #include "heed/tensor/zeroed_array.h"
 
@@ -128,23 +129,29 @@ class ParameterValues {
 };
 
 /// The parameters that a graph reads, or the gradients to which it adds: a view of a flat array in the memory of a
-/// device. The caller owns the array.
+/// device, and, on a GPU, perhaps of a copy that is rounded to bfloat16. The caller owns the arrays.
 template <class T>
 class ParameterView {
  public:
   /// This constructor converts: for a CPU, the array is that of a ParameterValues object.
   ParameterView(ParameterValues<T>& values) : layout_(&values.layout()), data_(values.flat().data()) {}
-  ParameterView(const ParameterLayout& layout, T* data) : layout_(&layout), data_(data) {}
+  ParameterView(const ParameterLayout& layout, T* data, Bfloat16* rounded = nullptr)
+      : layout_(&layout), data_(data), rounded_(rounded) {}
 
   const ParameterLayout& layout() const { return *layout_; }
   /// Returns all elements of the flat array as one tensor.
   Tensor<T> flat() const { return {data_, {layout_->storage_size()}}; }
   /// Returns several parameters as one tensor: see ParameterValues::view().
   Tensor<T> view(ParameterId id, const Shape& shape) const { return {data_ + (*layout_)[id].offset, shape}; }
+  /// Returns the same elements of the rounded copy; an absent tensor where there is none.
+  Tensor<Bfloat16> rounded(ParameterId id, const Shape& shape) const {
+    return rounded_ ? Tensor<Bfloat16>{rounded_ + (*layout_)[id].offset, shape} : Tensor<Bfloat16>();
+  }
 
  private:
   const ParameterLayout* layout_;
   T* data_;
+  Bfloat16* rounded_ = nullptr;
 };
 
 extern template class ParameterValues<float>;

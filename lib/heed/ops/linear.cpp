@@ -23,13 +23,13 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
   const MaybeRounded<T> result = value_of(y);
   graph.run([&](auto& device) {
     rows = operand_of_products(device, rows);
-    linear_forward(device, rows, weight.value, bias.value, activation, before, result);
+    linear_forward(device, rows, value_of(weight), value_of(bias), activation, before, result);
   });
   const MaybeRounded<T> kept = keeps_input ? MaybeRounded<T>{before} : result;
   graph.record([x, rows, weight, bias, activation, kept, y](auto& device) {
     const bool adds = !x.gradient.empty();
-    linear_backward(device, rows, weight.value, activation, kept, arrived_gradient(y), new_gradient(device, x), adds,
-                    weight.gradient.sum(), bias.gradient.sum());
+    linear_backward(device, rows, value_of(weight), activation, kept, arrived_gradient(y), new_gradient(device, x),
+                    adds, weight.gradient.sum(), bias.gradient.sum());
   });
   return y;
 }

@@ -43,12 +43,13 @@ template <class T>
 MaybeRounded<T> operand_of_products(CudaContext& device, MaybeRounded<T> x);
 
 /// Computes y = f(z) with z = x W^T + b for training. Where the tensor `before` is not empty, z is stored in `before`.
+/// Weight and bias are stored in full; a GPU reads them rounded where they are stored so, too.
 template <class T>
-void linear_forward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
-                    Tensor<T> before, MaybeRounded<T> y);
+void linear_forward(CpuContext& device, MaybeRounded<T> x, MaybeRounded<T> weight, MaybeRounded<T> bias,
+                    Activation activation, Tensor<T> before, MaybeRounded<T> y);
 template <class T>
-void linear_forward(CudaContext& device, MaybeRounded<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
-                    Tensor<T> before, MaybeRounded<T> y);
+void linear_forward(CudaContext& device, MaybeRounded<T> x, MaybeRounded<T> weight, MaybeRounded<T> bias,
+                    Activation activation, Tensor<T> before, MaybeRounded<T> y);
 
 /// Computes y = f(x W^T + b) for inference. `packed`, if not null, keeps the packed weight.
 template <class T>
@@ -69,11 +70,11 @@ void add_bias_activate(Tensor<T> y, Tensor<T> bias, Activation activation);
 /// dz may overwrite dy. On a GPU with bfloat16 products dy may be stored as bfloat16, and dx too where it is
 /// overwritten.
 template <class T>
-void linear_backward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Activation activation,
+void linear_backward(CpuContext& device, MaybeRounded<T> x, MaybeRounded<T> weight, Activation activation,
                      MaybeRounded<T> kept, MaybeRounded<T> dy, MaybeRounded<T> dx, bool adds_to_dx, Tensor<T> dweight,
                      Tensor<T> dbias);
 template <class T>
-void linear_backward(CudaContext& device, MaybeRounded<T> x, Tensor<T> weight, Activation activation,
+void linear_backward(CudaContext& device, MaybeRounded<T> x, MaybeRounded<T> weight, Activation activation,
                      MaybeRounded<T> kept, MaybeRounded<T> dy, MaybeRounded<T> dx, bool adds_to_dx, Tensor<T> dweight,
                      Tensor<T> dbias);
 

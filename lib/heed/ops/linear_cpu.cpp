@@ -112,9 +112,10 @@ std::int64_t rows_at_a_time(const CpuContext& device, std::int64_t rows) {
 }  // namespace
 
 template <class T>
-void linear_forward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
-                    Tensor<T> before, MaybeRounded<T> y) {
+void linear_forward(CpuContext& device, MaybeRounded<T> x, MaybeRounded<T> stored_weight, MaybeRounded<T> stored_bias,
+                    Activation activation, Tensor<T> before, MaybeRounded<T> y) {
   const ArenaScope scope(device.arena);
+  const Tensor<T> weight = stored_weight.full, bias = stored_bias.full;
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
   const RightOperand<T> right = prepare_right_operand(device, in, out, GemmOperand<T>{weight.data(), in, true});
   const std::int64_t most = rows_at_a_time(device, rows);
@@ -139,10 +140,11 @@ void add_bias_activate(Tensor<T> y, Tensor<T> bias, Activation activation) {
 }
 
 template <class T>
-void linear_backward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Activation activation,
-                     MaybeRounded<T> kept, MaybeRounded<T> dy_stored, MaybeRounded<T> dx_stored, bool adds_to_dx,
+void linear_backward(CpuContext& device, MaybeRounded<T> x, MaybeRounded<T> stored_weight, Activation activation,
+                     MaybeRounded<T> kept, MaybeRounded<T> stored_dy, MaybeRounded<T> stored_dx, bool adds_to_dx,
                      Tensor<T> dweight, Tensor<T> dbias) {
-  const Tensor<T> dy = dy_stored.full, dx = dx_stored.full;  // a CPU stores gradients in full
+  // A CPU stores gradients in full.
+  const Tensor<T> weight = stored_weight.full, dy = stored_dy.full, dx = stored_dx.full;
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
   {
     const ArenaScope scope(device.arena);
@@ -170,15 +172,15 @@ void linear_backward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Ac
     });
 }
 
-template void linear_forward(CpuContext&, MaybeRounded<float>, Tensor<float>, Tensor<float>, Activation, Tensor<float>,
-                             MaybeRounded<float>);
-template void linear_forward(CpuContext&, MaybeRounded<double>, Tensor<double>, Tensor<double>, Activation,
+template void linear_forward(CpuContext&, MaybeRounded<float>, MaybeRounded<float>, MaybeRounded<float>, Activation,
+                             Tensor<float>, MaybeRounded<float>);
+template void linear_forward(CpuContext&, MaybeRounded<double>, MaybeRounded<double>, MaybeRounded<double>, Activation,
                              Tensor<double>, MaybeRounded<double>);
 template void add_bias_activate(Tensor<float>, Tensor<float>, Activation);
 template void add_bias_activate(Tensor<double>, Tensor<double>, Activation);
-template void linear_backward(CpuContext&, MaybeRounded<float>, Tensor<float>, Activation, MaybeRounded<float>,
+template void linear_backward(CpuContext&, MaybeRounded<float>, MaybeRounded<float>, Activation, MaybeRounded<float>,
                               MaybeRounded<float>, MaybeRounded<float>, bool, Tensor<float>, Tensor<float>);
-template void linear_backward(CpuContext&, MaybeRounded<double>, Tensor<double>, Activation, MaybeRounded<double>,
+template void linear_backward(CpuContext&, MaybeRounded<double>, MaybeRounded<double>, Activation, MaybeRounded<double>,
                               MaybeRounded<double>, MaybeRounded<double>, bool, Tensor<double>, Tensor<double>);
 
 }  // namespace heed

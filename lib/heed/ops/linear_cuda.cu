@@ -137,35 +137,44 @@ MaybeRounded<T> operand_of_products(CudaContext& device, MaybeRounded<T> x) {
 }
 
 template <class T>
-void linear_forward(CudaContext& device, MaybeRounded<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
-                    Tensor<T> before, MaybeRounded<T> y) {
+void linear_forward(CudaContext& device, MaybeRounded<T> x, MaybeRounded<T> weight, MaybeRounded<T> bias,
+                    Activation activation, Tensor<T> before, MaybeRounded<T> y) {
   const ArenaScope scope(device.arena);
-  const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
+  const std::int64_t rows = x.rows(), in = x.columns(), out = weight.rows();
+  // Calls product(x, W^T).
+  const auto with_operands = [&](auto product) {
+    x.with_operand(0, false,
+                   [&](auto left) { weight.with_operand(0, true, [&](auto right) { product(left, right); }); });
+  };
   const bool relu = activation == Activation::relu;
   if constexpr (std::is_same_v<T, float>)
-    if (y.rounded && in > 0 && !before && (relu || activation == Activation::none))
-      return x.with_operand(0, false, [&](auto operand) {
-        rounded_gemm(device, rows, out, in, operand, GemmOperand<float>{weight.data(), in, true}, bias.data(), relu,
-                     y.rounded.data());
+    if (y.rounded && in > 0 && !before && (relu || activation == Activation::none)) {
+      const Bfloat16* const rounded_bias = bias.full ? operand_of_products(device, bias).rounded.data() : nullptr;
+      return with_operands([&](auto left, auto right) {
+        rounded_gemm(device, rows, out, in, left, right, rounded_bias, relu, y.rounded.data());
       });
+    }
   T* const z = y.rounded ? device.arena.tensor<T>({rows, out}).data() : y.full.data();
   // Where nothing else is to be done with the sums, the product adds the bias.
   const bool alone = activation == Activation::none && !before && !y.rounded && in > 0 && std::is_same_v<T, float>;
-  x.with_operand(0, false, [&](auto operand) {
-    gemm(device, rows, out, in, T(1), operand, GemmOperand<T>{weight.data(), in, true}, T(0), z, out,
-         alone ? bias.data() : nullptr);
+  with_operands([&](auto left, auto right) {
+    gemm(device, rows, out, in, T(1), left, right, T(0), z, out, alone ? bias.full.data() : nullptr);
   });
   if (alone) return;
-  if (bias || activation != Activation::none || before || y.rounded)
-    launch(device, shape_for_elements(rows * out), bias_activation_kernel<T>, z, bias.data(), activation, before.data(),
-           y.full.data(), y.rounded.data(), rows * out, out);
+  if (bias.full || activation != Activation::none || before || y.rounded)
+    launch(device, shape_for_elements(rows * out), bias_activation_kernel<T>, z, bias.full.data(), activation,
+           before.data(), y.full.data(), y.rounded.data(), rows * out, out);
 }
 
 template <class T>
 void linear_inference(CudaContext& device, PackedParameters<T>* packed, Tensor<T> x, Tensor<T> weight, Tensor<T> bias,
                       Activation activation, Tensor<T> y) {
+  // cuBLASLt adds the bias and applies a relu to products of float alone.
+  const bool relu = activation == Activation::relu;
+  const bool finishes = std::is_same_v<T, float> && (relu || activation == Activation::none);
   const auto multiply = [&](auto* w) {
-    gemm_rows(device, x.rows(), weight.dim(0), x.columns(), x.data(), w, y.data());
+    gemm_rows(device, x.rows(), weight.dim(0), x.columns(), x.data(), w, y.data(), finishes ? bias.data() : nullptr,
+              finishes && relu);
   };
   if constexpr (std::is_same_v<T, float>) {
     if (device.precision == Precision::int8) return multiply_int8(device, packed, x, weight, bias, activation, y);
@@ -176,17 +185,17 @@ void linear_inference(CudaContext& device, PackedParameters<T>* packed, Tensor<T
   } else {
     multiply(static_cast<const T*>(weight.data()));
   }
-  if (bias || activation != Activation::none)
+  if (!finishes && (bias || activation != Activation::none))
     launch(device, shape_for_elements(y.size()), bias_activation_kernel<T>, y.data(), bias.data(), activation, nullptr,
            y.data(), nullptr, y.size(), y.columns());
 }
 
 template <class T>
-void linear_backward(CudaContext& device, MaybeRounded<T> x, Tensor<T> weight, Activation activation,
+void linear_backward(CudaContext& device, MaybeRounded<T> x, MaybeRounded<T> weight, Activation activation,
                      MaybeRounded<T> kept, MaybeRounded<T> dy, MaybeRounded<T> dx, bool adds_to_dx, Tensor<T> dweight,
                      Tensor<T> dbias) {
   const ArenaScope scope(device.arena);
-  const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
+  const std::int64_t rows = x.rows(), in = x.columns(), out = weight.rows();
   // dz is rounded once for both products and the sums; a rounded dy is overwritten.
   MaybeRounded<T> dz = dy;
   if (!dz.rounded) dz.rounded = rounded_memory<T>(device, dy.full.shape());
@@ -194,12 +203,14 @@ void linear_backward(CudaContext& device, MaybeRounded<T> x, Tensor<T> weight, A
     launch(device, shape_for_elements(rows * out), activation_gradient_kernel<T>, dy.full.data(), dy.rounded.data(),
            kept.full.data(), kept.rounded.data(), activation, dz.rounded.data(), rows * out);
   if (dbias) add_column_sums(device, dz, dbias);
-  dz.with_operand(0, false, [&](auto left) {
-    const GemmOperand<T> right{weight.data(), in};
-    if constexpr (std::is_same_v<T, float>)
-      if (dx.rounded) return rounded_gemm(device, rows, in, out, left, right, nullptr, false, dx.rounded.data());
-    if (dx.full) gemm(device, rows, in, out, T(1), left, right, T(adds_to_dx), dx.full.data(), in);
-  });
+  if (dx.full || dx.rounded)
+    dz.with_operand(0, false, [&](auto left) {
+      weight.with_operand(0, false, [&](auto right) {
+        if constexpr (std::is_same_v<T, float>)
+          if (dx.rounded) return rounded_gemm(device, rows, in, out, left, right, nullptr, false, dx.rounded.data());
+        gemm(device, rows, in, out, T(1), left, right, T(adds_to_dx), dx.full.data(), in);
+      });
+    });
   if (dweight)
     dz.with_operand(0, true, [&](auto left) {
       x.with_operand(0, false,
@@ -207,13 +218,13 @@ void linear_backward(CudaContext& device, MaybeRounded<T> x, Tensor<T> weight, A
     });
 }
 
-#define HEED_INSTANTIATE(T)                                                                                       \
-  template MaybeRounded<T> operand_of_products(CudaContext&, MaybeRounded<T>);                                    \
-  template void linear_forward(CudaContext&, MaybeRounded<T>, Tensor<T>, Tensor<T>, Activation, Tensor<T>,        \
-                               MaybeRounded<T>);                                                                  \
-  template void linear_inference(CudaContext&, PackedParameters<T>*, Tensor<T>, Tensor<T>, Tensor<T>, Activation, \
-                                 Tensor<T>);                                                                      \
-  template void linear_backward(CudaContext&, MaybeRounded<T>, Tensor<T>, Activation, MaybeRounded<T>,            \
+#define HEED_INSTANTIATE(T)                                                                                            \
+  template MaybeRounded<T> operand_of_products(CudaContext&, MaybeRounded<T>);                                         \
+  template void linear_forward(CudaContext&, MaybeRounded<T>, MaybeRounded<T>, MaybeRounded<T>, Activation, Tensor<T>, \
+                               MaybeRounded<T>);                                                                       \
+  template void linear_inference(CudaContext&, PackedParameters<T>*, Tensor<T>, Tensor<T>, Tensor<T>, Activation,      \
+                                 Tensor<T>);                                                                           \
+  template void linear_backward(CudaContext&, MaybeRounded<T>, MaybeRounded<T>, Activation, MaybeRounded<T>,           \
                                 MaybeRounded<T>, MaybeRounded<T>, bool, Tensor<T>, Tensor<T>);
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string_view>
 
+#include "heed/ops/gemm/gemm.h"
 #include "heed/ops/optimizer_kernels.h"
 
 namespace heed {
@@ -67,7 +68,9 @@ class GpuWorkers::Step : public UpdateStep {
         loss_(numbers_.tensor<float>({})),
         finite_(numbers_.tensor<std::uint8_t>({})),
         decision_(numbers_.tensor<UpdateDecision>({})),
-        graph_(device_, parameters_.view(), {workers.layout_, gradients_.data()}) {
+        rounded_(takes_bfloat16(workers.device_) ? numbers_.tensor<Bfloat16>(gradients_.shape()) : Tensor<Bfloat16>()),
+        graph_(device_, {workers.layout_, parameters_.view().flat().data(), rounded_.data()},
+               {workers.layout_, gradients_.data()}) {
     if (arrays.smoothed) smoothed_.emplace(device_, *arrays.smoothed);
     const auto memory = arrays.optimizer.memory();
     for (std::size_t i = 0; i < memory.size(); ++i)
@@ -91,6 +94,11 @@ class GpuWorkers::Step : public UpdateStep {
     results.decision = results.locked.tensor<UpdateDecision>({}).data();
     device_.fill(gradients_, 0.0F);
     device_.fill(loss_, 0.0F);
+    if (rounded_) {
+      const std::span<float> all = parameters_.view().flat().span();
+      const std::int64_t size = std::ssize(all);
+      round_matrix(workers_.device_, all.data(), size, 1, size, rounded_.data());
+    }
     for (std::size_t i = 0; i < batches.size(); ++i) {
       examples.fill(batches[i].examples, workers_.batch_);
       graph_.reset();
@@ -211,6 +219,7 @@ class GpuWorkers::Step : public UpdateStep {
   Tensor<float> loss_;           // of the update
   Tensor<std::uint8_t> finite_;  // whether the sums for running averages are
   Tensor<UpdateDecision> decision_;
+  Tensor<Bfloat16> rounded_;  // the parameters of the update, where products multiply bfloat16
   Graph<float> graph_;
   // Of the updates that are submitted, from number first_ on.
   std::array<Results, 2> results_;

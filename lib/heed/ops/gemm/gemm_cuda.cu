@@ -32,7 +32,9 @@ struct Finish {
 
 __global__ void round_kernel(const float* x, std::int64_t stride, Bfloat16* to, std::int64_t rows,
                              std::int64_t columns) {
-  for_each_element(rows * columns, [&](std::int64_t i) { to[i] = to_bfloat16(x[i / columns * stride + i % columns]); });
+  for_each_element(rows * columns, [&](std::int64_t i) {
+    to[i] = to_bfloat16(rows == 1 ? x[i] : x[i / columns * stride + i % columns]);
+  });
 }
 
 /// Computes c = beta c for a matrix whose rows begin `stride` elements apart; with beta 0, c is not read.
@@ -308,39 +310,42 @@ void gemm(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, s
 
 template <class A, class B>
 void rounded_gemm(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, GemmOperand<A> a,
-                  GemmOperand<B> b, const float* bias, bool relu, Bfloat16* c) {
+                  GemmOperand<B> b, const Bfloat16* bias, bool relu, Bfloat16* c) {
   if (m == 0 || n == 0) return;
   const ArenaScope scope(device.arena);
-  Finish<Bfloat16> finish{nullptr, relu};
-  if (bias) finish.bias = rounded(device, GemmOperand<float>{bias, n}, 1, n).data;
   multiply(device, Rows::together, m, n, k, 1.0F, rounded(device, a, m, k), rounded(device, b, k, n), 0.0F, c, n,
-           finish);
+           Finish<Bfloat16>{bias, relu});
 }
 
 template <class T>
-void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b, T* c) {
+void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b, T* c,
+               const std::type_identity_t<T>* bias, bool relu) {
   if (m == 0 || n == 0) return;
   const GemmOperand<T> left{a, k}, right{b, k, true};
   if constexpr (std::is_same_v<T, float>) {
     if (takes_bfloat16(device)) {
       const ArenaScope scope(device.arena);
-      return gemm_rows(device, m, n, k, a, rounded(device, right, k, n).data, c);
+      return gemm_rows(device, m, n, k, a, rounded(device, right, k, n).data, c, bias, relu);
     }
   }
-  multiply(device, Rows::independent, m, n, k, T(1), left, right, T(0), c, n);
+  multiply(device, Rows::independent, m, n, k, T(1), left, right, T(0), c, n, Finish<T>{bias, relu});
 }
 
 void round_matrix(CudaContext& device, const float* x, std::int64_t stride, std::int64_t rows, std::int64_t columns,
                   Bfloat16* to) {
+  if (stride == columns) {  // one row, so that no thread divides
+    columns = stride = rows * columns;
+    rows = 1;
+  }
   launch(device, shape_for_elements(rows * columns), round_kernel, x, stride, to, rows, columns);
 }
 
 void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const Bfloat16* b,
-               float* c) {
+               float* c, const float* bias, bool relu) {
   if (m == 0 || n == 0) return;
   const ArenaScope scope(device.arena);
   multiply(device, Rows::independent, m, n, k, 1.0F, rounded(device, GemmOperand<float>{a, k}, m, k),
-           GemmOperand<Bfloat16>{b, k, true}, 0.0F, c, n);
+           GemmOperand<Bfloat16>{b, k, true}, 0.0F, c, n, Finish<float>{bias, relu});
 }
 
 void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const std::int8_t* a,
@@ -362,13 +367,15 @@ HEED_INSTANTIATE(double, double, double)
 #undef HEED_INSTANTIATE
 #define HEED_INSTANTIATE(A, B)                                                                                       \
   template void rounded_gemm(CudaContext&, std::int64_t, std::int64_t, std::int64_t, GemmOperand<A>, GemmOperand<B>, \
-                             const float*, bool, Bfloat16*);
+                             const Bfloat16*, bool, Bfloat16*);
 HEED_INSTANTIATE(float, float)
 HEED_INSTANTIATE(Bfloat16, float)
 HEED_INSTANTIATE(float, Bfloat16)
 HEED_INSTANTIATE(Bfloat16, Bfloat16)
 #undef HEED_INSTANTIATE
-template void gemm_rows(CudaContext&, std::int64_t, std::int64_t, std::int64_t, const float*, const float*, float*);
-template void gemm_rows(CudaContext&, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double*);
+template void gemm_rows(CudaContext&, std::int64_t, std::int64_t, std::int64_t, const float*, const float*, float*,
+                        const float*, bool);
+template void gemm_rows(CudaContext&, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double*,
+                        const double*, bool);
 
 }  // namespace heed
