@@ -174,8 +174,8 @@ TEST_CASE("training on a GPU learns of teachers what training on a CPU does") {
   train_on(cpu_workers, settings, corpus, 2, cpu);
   GradientWorkers plain_workers(model.layout(), loss_of(model), Precision::float32, pool);
   train_on(plain_workers, settings, corpus, 2, plain);
-  teachers.copy_to(device.context());
-  GpuWorkers gpu_workers(model.layout(), teachers.loss_of(model, 0.7), device.context());
+  Teachers on_gpu({folder / "a.h5", folder / "b.h5"}, student, 100, 0);
+  GpuWorkers gpu_workers(model.layout(), on_gpu.loss_of(model, 0.7), device.context());
   train_on(gpu_workers, settings, corpus, 2, gpu);
   for (std::size_t i = 0; i < cpu.results.size(); ++i) {
     CAPTURE(i);

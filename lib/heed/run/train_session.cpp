@@ -390,7 +390,7 @@ void TrainSession::make_loss() {
     loss_ = loss_of(model());
     return;
   }
-  teachers_.emplace(options_.batch.teacher, run_->checkpoint, options_.batch.max_length);
+  teachers_.emplace(options_.batch.teacher, run_->checkpoint, options_.batch.max_length, gpu_number_);
   loss_ = teachers_->loss_of(model(), options_.batch.teacher_weight);
 }
 
@@ -422,7 +422,6 @@ void TrainSession::plan() {
 void TrainSession::open_gpu() {
 #if HEED_HAS_CUDA
   if (gpu_number_) gpu_ = std::make_unique<CudaDevice>(*gpu_number_, precision_);
-  if (gpu_ && teachers_) teachers_->copy_to(gpu_->context());
 #endif
 }
 

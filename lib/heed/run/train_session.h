@@ -142,7 +142,7 @@ class TrainSession {
   std::unique_ptr<CudaDevice> gpu_;
   std::unique_ptr<GpuSum> gpu_sum_;  // of several ranks
 #endif
-  std::optional<Teachers> teachers_;  // may have memory of the GPU, and must be destroyed before it
+  std::optional<Teachers> teachers_;
   BatchLoss loss_;
   std::unique_ptr<TrainingWorkers> workers_;
   std::optional<Validator> validator_;

@@ -25,16 +25,14 @@ std::string describe_obstacle(const Checkpoint& student, const Checkpoint& teach
 
 }  // namespace
 
-Teachers::Teachers(const std::vector<std::string>& paths, const Checkpoint& student, int longest) {
+Teachers::Teachers(const std::vector<std::string>& paths, const Checkpoint& student, int longest,
+                   std::optional<int> gpu) {
   for (const std::string& path : paths) {
-    models_.emplace_back(path);
-    const std::string obstacle = describe_obstacle(student, models_.back().checkpoint, longest);
+    Teacher& teacher = models_.emplace_back(path);
+    const std::string obstacle = describe_obstacle(student, teacher.checkpoint, longest);
     if (!obstacle.empty()) throw Error(Position{path}, "cannot be a teacher: " + obstacle);
+    teacher.parameters.emplace(teacher.checkpoint.parameters, gpu);
   }
-}
-
-void Teachers::copy_to(Device device) {
-  for (Teacher& teacher : models_) teacher.copy.emplace(device, teacher.checkpoint.parameters);
 }
 
 BatchLoss Teachers::loss_of(const Model<float>& student, double share) {
@@ -46,9 +44,7 @@ BatchLoss Teachers::loss_of(const Model<float>& student, double share) {
         models_.size());
     for (std::size_t i = 0; i < models_.size(); ++i) {
       Teacher& teacher = models_[i];
-      const ParameterView<float> parameters =
-          graph.device().is_host() ? ParameterView<float>(teacher.checkpoint.parameters) : teacher.copy->view();
-      Graph<float> reading(graph.device(), parameters);
+      Graph<float> reading(graph.device(), teacher.parameters->view(), &*teacher.parameters);
       // A model that predicts all positions at once draws the positions by these numbers: the teacher's are the same.
       reading.set_dropout(graph.dropout_key(), graph.first_sequence());
       new (&states[i]) TeacherStates<float>(teacher.checkpoint.model->states(reading, batch));

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "heed/autograd/device_parameters.h"
+#include "heed/autograd/packed_parameters.h"
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/train/training_workers.h"
 
@@ -16,14 +16,13 @@ namespace heed {
 /// and other sizes than the student.
 class Teachers {
  public:
-  /// Reads the models. Throws Error naming the first file that is no model, or whose model cannot teach `student`: it
-  /// has other vocabularies, reads images in another way, predicts all positions at once where the student predicts
-  /// one after the other, or the other way round, or cannot read sequences of `longest` tokens.
-  Teachers(const std::vector<std::string>& paths, const Checkpoint& student, int longest);
+  /// Reads the models. `gpu` is the number of the GPU on which graphs will compute, if any; the parameters are copied
+  /// to its memory. Throws Error naming the first file that is no model, or whose model cannot teach `student`: it has
+  /// other vocabularies, reads images in another way, predicts all positions at once where the student predicts one
+  /// after the other, or the other way round, or cannot read sequences of `longest` tokens.
+  Teachers(const std::vector<std::string>& paths, const Checkpoint& student, int longest,
+           std::optional<int> gpu = std::nullopt);
 
-  /// Copies the parameters to the memory of a GPU, on which graphs will then compute. The context must outlive the
-  /// object.
-  void copy_to(Device device);
   /// Returns the loss of `student` with soft targets: the mean of the teachers' predictions, without dropout, of which
   /// the loss has the share `share` (see SoftTargets in ops/cross_entropy.h). Graphs that do not record have no soft
   /// targets. The model and this object must outlive the function.
@@ -35,7 +34,7 @@ class Teachers {
     explicit Teacher(const std::string& path) : checkpoint(load_checkpoint(path)) {}
 
     Checkpoint checkpoint;
-    std::optional<DeviceParameters<float>> copy = {};  // in the memory of a GPU
+    std::optional<PackedParameters<float>> parameters = {};  // as inference reads them
   };
 
   std::deque<Teacher> models_;
