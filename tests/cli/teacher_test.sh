@@ -25,6 +25,9 @@ same_parameters zero.h5 plain.h5 "teachers without weight"
 "$train" -q "${taught[@]}" --teacher-weight 1 -m one.h5 -j 2 --after 2e || fail "--teacher-weight 1: exit $?"
 other_parameters whole.h5 one.h5 "--teacher-weight changes nothing"
 expect 0 '*measured updates*' '' "$train" "${taught[@]}" -m x.h5 --after 9e --dry-run
+memory_of() { "$train" "$@" -j 1 -m x.h5 --after 9e --check 2>&1 | sed -n 's/^ *memory *\([0-9.]*\) MB.*/\1/p'; }
+taught_memory=$(memory_of "${taught[@]}") plain_memory=$(memory_of "${common[@]}" "${small[@]}")
+awk "BEGIN {exit !(${taught_memory:-0} > ${plain_memory:-1000})}" || fail "--check: $taught_memory MB with teachers, $plain_memory MB without"
 expect 0 '' 'train: warning: --teacher-weight was 0.5 and is now 0.7: *' "$train" -q "${taught[@]}" --teacher-weight 0.7 -m parts.h5 --after 3e
 
 # Models that predict all positions at once teach each other.

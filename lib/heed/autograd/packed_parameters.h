@@ -137,6 +137,9 @@ class PackedParameters {
     return packed_[key] = memory;
   }
 
+  /// Returns the number of bytes that are reserved for packed weights.
+  std::size_t reserved() const { return arena_.reserved(); }
+
   /// Returns a description of the unpacked rows of `view`, a matrix within the parameters. The rows are read from the
   /// source if the parameters of the view have not been read into memory.
   UnpackedWeight<T> unpacked(Tensor<T> view) const {

@@ -475,7 +475,7 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
 std::int64_t TrainSession::memory() const {
   const auto bytes = static_cast<std::int64_t>(run_->checkpoint.parameters.flat().size_bytes());
   return bytes * (1 + static_cast<std::int64_t>(run_->arrays.size())) + (workers_ ? workers_->memory() : 0) +
-         corpus_->memory() + valid_corpus_.memory();
+         (teachers_ ? teachers_->memory() : 0) + corpus_->memory() + valid_corpus_.memory();
 }
 
 }  // namespace heed

@@ -53,4 +53,11 @@ BatchLoss Teachers::loss_of(const Model<float>& student, double share) {
   };
 }
 
+std::int64_t Teachers::memory() const {
+  std::size_t bytes = 0;
+  for (const Teacher& teacher : models_)
+    bytes += teacher.checkpoint.parameters.flat().size_bytes() + teacher.parameters->reserved();
+  return static_cast<std::int64_t>(bytes);
+}
+
 }  // namespace heed

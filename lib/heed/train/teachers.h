@@ -28,6 +28,8 @@ class Teachers {
   /// targets. The model and this object must outlive the function.
   BatchLoss loss_of(const Model<float>& student, double share);
   std::size_t size() const { return models_.size(); }
+  /// Returns the number of bytes of the teachers' parameters and packed weights.
+  std::int64_t memory() const;
 
  private:
   struct Teacher {
