@@ -84,7 +84,7 @@ template <RowNorm kind>
 void residual_norm_backward(benchmark::State& state) {
   measure(state, [](Rows& r) {
     residual_norm_backward(r.device, kind, r.y.value, r.mask, r.scale.value, r.statistics.value, r.dy.value, r.z.value,
-                           r.a.gradient.sum(), true, r.b.gradient.sum(), true, r.scale.gradient.sum(),
+                           r.a.gradient.sum(), true, {r.b.gradient.sum()}, true, r.scale.gradient.sum(),
                            kind == RowNorm::layer ? r.bias.gradient.sum() : Tensor<float>());
   });
 }

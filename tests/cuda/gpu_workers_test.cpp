@@ -104,10 +104,11 @@ TEST_CASE("training on a GPU in bfloat16 computes nearly what training on a CPU 
     AttentionScoring attention = AttentionScoring::dot;
     CrossAttention cross_attention = CrossAttention::last;
     DecoderAutoreg autoreg = DecoderAutoreg::self_attention;
-    double ffn_dropout = 0;
+    NormPlacement norm = NormPlacement::post;
+    double ffn_dropout = 0, stochastic_depth = 0;
   };
   for (const Kind& kind : {Kind{},
-                           {.ffn_dropout = 0.1},
+                           {.norm = NormPlacement::pre, .ffn_dropout = 0.1, .stochastic_depth = 0.1},
                            {.activation = gelu, .positions = PositionEncoding::alibi},
                            {.activation = swiglu, .positions = PositionEncoding::rotary},
                            {.positions = PositionEncoding::relative, .cross_attention = CrossAttention::mix},
@@ -123,7 +124,10 @@ TEST_CASE("training on a GPU in bfloat16 computes nearly what training on a CPU 
     config.attention = kind.attention;
     config.cross_attention = kind.cross_attention;
     config.decoder_autoreg = kind.autoreg;
+    config.norm = kind.norm;
     config.ffn_dropout = kind.ffn_dropout;
+    config.stochastic_depth = kind.stochastic_depth;
+    config.dim_aan = kind.autoreg == DecoderAutoreg::average ? 24 : 0;
     config.attention_dropout = 0.1;
     const Transformer<float> model(config);
     OptimizerSettings settings;
@@ -177,6 +181,11 @@ TEST_CASE("training on a GPU learns of teachers what training on a CPU does") {
   Teachers on_gpu({folder / "a.h5", folder / "b.h5"}, student, 100, 0);
   GpuWorkers gpu_workers(model.layout(), on_gpu.loss_of(model, 0.7), device.context());
   train_on(gpu_workers, settings, corpus, 2, gpu);
+  // Graphs of a CPU have these teachers, too.
+  Trained beside(model.layout());
+  GradientWorkers beside_workers(model.layout(), on_gpu.loss_of(model, 0.7), Precision::float32, pool);
+  train_on(beside_workers, settings, corpus, 2, beside);
+  CHECK(std::ranges::equal(beside.parameters.flat(), cpu.parameters.flat()));
   for (std::size_t i = 0; i < cpu.results.size(); ++i) {
     CAPTURE(i);
     CHECK(gpu.results[i].applied);

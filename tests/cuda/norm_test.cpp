@@ -95,7 +95,7 @@ TEST_CASE_TEMPLATE("residual connections with normalisation on a GPU", T, float,
                                     bool adds_to_residual, const Tensor<T>& dbranch, const Tensor<T>& dscale,
                                     const Tensor<T>& dbias) {
             residual_norm_backward(device, kind, residual.view(), mask, scale.view(), statistics.view(), above,
-                                   dnormed.view(), dresidual, adds_to_residual, dbranch, adds, dscale, dbias);
+                                   dnormed.view(), dresidual, adds_to_residual, {dbranch}, adds, dscale, dbias);
           };
           check_kernels<T>({normal<T>(shape, 11), normal<T>(shape, 12), normal<T>({columns}, 13),
                             normal<T>({columns}, 14), normal<T>(shape, 15), normal<T>(shape, 16), normal<T>(shape, 17)},
@@ -159,6 +159,28 @@ TEST_CASE("normalisation on a GPU: a result that is rounded too") {
     residual_norm_forward(device, kind, x.view(), branch.view(), {}, scale.view(), bias.view(), kEpsilon, sum.view(),
                           {y.view(), rounded.view()}, {});
     check();
+  }
+}
+
+TEST_CASE("residual sums on a GPU: the gradient of a branch that is stored as bfloat16 is rounded once") {
+  const Shape shape{5, 70};
+  TestTensor<float> sum = normal<float>(shape, 1), scale = normal<float>({70}, 2),
+                    statistics = normal<float>({5, 2}, 3), dnormed = normal<float>(shape, 4),
+                    dresidual = normal<float>(shape, 5), dbranch = dresidual;
+  TestTensor<Bfloat16> stored = rounded(dbranch);
+  std::vector<std::uint8_t> kept(sum.values.size());
+  for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = i % 3 != 0;
+  Arena arena, host_arena;
+  CudaContext device{arena, host_arena};
+  for (const RowNorm kind : {RowNorm::layer, RowNorm::rms}) {
+    const auto backward = [&](MaybeRounded<float> to) {
+      residual_norm_backward<float>(device, kind, sum.view(), {kept.data(), 1.25F}, scale.view(), statistics.view(), {},
+                                    dnormed.view(), {}, false, to, false, {}, {});
+    };
+    backward({dbranch.view()});
+    backward({{}, stored.view()});
+    CHECK(stored.values == rounded(dbranch).values);
+    CHECK(stored.values[1] != Bfloat16{});
   }
 }
 

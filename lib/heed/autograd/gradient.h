@@ -70,9 +70,10 @@ struct GradientState {
   GradientPool<T>* pool;
   /// The gradient's buffer; absent until the first op adds to the gradient.
   typename GradientPool<T>::Piece piece = {};
-  bool begun = false;    ///< whether an op has already added to the gradient
-  bool rounded = false;  ///< whether the op has stored it as bfloat16
-  bool is_one = false;   ///< whether it is the gradient of the loss from which the backward pass starts, and so 1
+  bool begun = false;           ///< whether an op has already added to the gradient
+  bool may_be_rounded = false;  ///< whether the op that adds may store it as bfloat16 (see Gradient::allow_rounding())
+  bool rounded = false;         ///< whether the op has stored it as bfloat16
+  bool is_one = false;  ///< whether it is the gradient of the loss from which the backward pass starts, and so 1
 
   /// Returns the gradient's buffer to the pool; the caller must know that no op reads the gradient any more.
   void give_back() {
@@ -125,12 +126,17 @@ class Gradient {
     return {state_->piece.memory, shape_};
   }
 
-  /// Returns memory for the gradient as bfloat16, in half the memory. The only op that reads the variable may store its
-  /// gradient in this way instead of calling fill(), where it knows that the op which computed the variable can read it
-  /// (see rounded()). Returns an absent tensor if the gradient is absent. Throws Error if an op has added to it.
+  /// Says that one op alone reads the variable, and that the op which computed it can read a gradient in bfloat16 (see
+  /// rounded()). The op that reads the variable may then call fill_rounded() instead of fill().
+  void allow_rounding() const {
+    if (state_) state_->may_be_rounded = true;
+  }
+  bool may_be_rounded() const { return state_ && state_->may_be_rounded; }
+  /// Returns memory for the gradient as bfloat16, in half the memory. Throws Error unless may_be_rounded() is true, or
+  /// if an op has added to the gradient.
   Tensor<Bfloat16> fill_rounded() const {
-    if (!*this) return {};
-    if (!empty()) throw Error("internal: a gradient to which another op has added cannot be stored as bfloat16");
+    if (!may_be_rounded() || state_->begun)
+      throw Error("internal: a gradient to which several ops add cannot be stored as bfloat16");
     constexpr auto kInPlaceOfOne = static_cast<std::int64_t>(sizeof(T) / sizeof(Bfloat16));
     begin((shape_.size() + kInPlaceOfOne - 1) / kInPlaceOfOne);
     state_->rounded = true;

@@ -124,13 +124,15 @@ class Graph {
     return {value, {value.shape(), results_.back().gradient}};
   }
   /// Creates the variable for the result of an op in bfloat16, in half the memory (Variable::rounded). One op may read
-  /// such a result: one whose matrix products would round it to bfloat16 anyway, so that no number changes. For
+  /// such a result: one whose matrix products would round it to bfloat16 anyway, so that no product changes. For
   /// training only. See ops/rounded_result.h.
   Variable<T> rounded_result(const Shape& shape) {
     const Tensor<Bfloat16> rounded = arena().template tensor<Bfloat16>(shape);
     const auto size = shape.size() * static_cast<std::int64_t>(sizeof(Bfloat16)) / static_cast<std::int64_t>(sizeof(T));
     results_.push_back({new_gradient(), {reinterpret_cast<T*>(rounded.data()), size}});
-    return {{}, {shape, results_.back().gradient}, rounded};
+    const Variable<T> out{{}, {shape, results_.back().gradient}, rounded};
+    out.gradient.allow_rounding();
+    return out;
   }
   /// Creates a variable with an existing value. If `tracked`, backward() computes the variable's gradient, which stays
   /// valid until reset().

@@ -137,7 +137,7 @@ class PackedParameters {
     return packed_[key] = memory;
   }
 
-  /// Returns the number of bytes that are reserved for packed weights.
+  /// Returns the number of bytes that are reserved for packed weights, in the memory of the device.
   std::size_t reserved() const { return arena_.reserved(); }
 
   /// Returns a description of the unpacked rows of `view`, a matrix within the parameters. The rows are read from the

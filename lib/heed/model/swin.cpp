@@ -116,7 +116,7 @@ void SwinLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStream<
     norms.advance(graph, stream, moves ? gather_rows(graph, y, windows.back) : y, left_out_);
   }
   const InferenceScope scope(graph);
-  norms.advance(graph, stream, feed_forward_(graph, stream.input), left_out_);
+  norms.advance(graph, stream, feed_forward_(graph, stream.input, ResultUse::residual), left_out_);
 }
 
 void SwinLayer::add_products(Product place, std::vector<Product>& products) const {

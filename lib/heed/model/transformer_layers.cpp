@@ -69,7 +69,7 @@ void EncoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStre
                   left_out_);
   }
   const InferenceScope scope(graph);
-  norms.advance(graph, stream, feed_forward_(graph, stream.input), left_out_);
+  norms.advance(graph, stream, feed_forward_(graph, stream.input, ResultUse::residual), left_out_);
 }
 
 void EncoderLayer::add_products(std::vector<Product>& products) const {
@@ -128,7 +128,7 @@ void DecoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStre
                   left_out_);
   }
   const InferenceScope scope(graph);
-  norms.advance(graph, stream, feed_forward_(graph, stream.input), left_out_);
+  norms.advance(graph, stream, feed_forward_(graph, stream.input, ResultUse::residual), left_out_);
 }
 
 template <class T>

@@ -31,10 +31,11 @@ class FeedForward {
         out_(layout, name + "/out", inner, width),
         dropout_(dropout) {}
 
-  /// Applies the feed-forward network to each of N tokens. Shapes: x [N, D] -> [N, D].
+  /// Applies the feed-forward network to each of N tokens. Shapes: x [N, D] -> [N, D]. `use` says which ops will read
+  /// the result.
   template <class T>
-  Variable<T> operator()(Graph<T>& graph, const Variable<T>& x) const {
-    return out_(graph, dropout(graph, inner_product({})(graph, x), dropout_));
+  Variable<T> operator()(Graph<T>& graph, const Variable<T>& x, ResultUse use = ResultUse::any) const {
+    return out_(graph, dropout(graph, inner_product({})(graph, x), dropout_), Activation::none, use);
   }
 
   /// Returns which ops read the inner result [N, F]: without dropout, the linear layer `out` alone. In a training with

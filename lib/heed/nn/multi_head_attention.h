@@ -131,10 +131,12 @@ class MultiHeadAttention {
     return linear(graph, memory, graph.parameter(key_weight_, {2 * width_, width_}),
                   graph.parameter(key_bias_, {2 * width_}), Activation::none, use_of_projections());
   }
-  /// Applies the output projection to x [N, D], the concatenated results of all heads. Returns [N, D].
+  /// Applies the output projection to x [N, D], the concatenated results of all heads. Returns [N, D], which one op
+  /// alone may read: that which adds it to the residual stream.
   template <class T>
   Variable<T> output(Graph<T>& graph, const Variable<T>& x) const {
-    return linear(graph, x, graph.parameter(output_weight_), graph.parameter(output_bias_));
+    return linear(graph, x, graph.parameter(output_weight_), graph.parameter(output_bias_), Activation::none,
+                  ResultUse::residual);
   }
 
   /// Appends the matrix products of self_attention() to `products`. `place` says where the layer is: its members side,

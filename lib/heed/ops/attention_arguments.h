@@ -65,7 +65,7 @@ void set_attention_gradients(const HeadsInput<T>& query, const HeadsInput<T>& ke
   arrays.value_gradient_empty = is_filled(value);
   const auto set = [&](const HeadsInput<T>& input, bool is_empty, T*& full, Bfloat16*& in_bfloat16) {
     const Gradient<T>& gradient = input.matrix.gradient;
-    if (is_empty && rounded && input.matrix.is_rounded())
+    if (is_empty && rounded && gradient.may_be_rounded())
       in_bfloat16 = slice(gradient.empty() ? gradient.fill_rounded() : gradient.rounded(), input.column);
     else
       full = slice(is_empty ? gradient.fill() : gradient.sum(), input.column);

@@ -5,9 +5,9 @@
 // tensor/cuda_mma.h), where the softmax turns them into the left operand of the product with the values. The backward
 // pass computes the logits again, first for tiles of queries and then for tiles of keys.
 //
-// Operands are bfloat16 numbers: stored so by the op that computed them, or rounded before the kernels read them, three
-// times over. Their rows are copied to shared memory as words of two numbers. Where a product sums over rows instead of
-// columns, the words are transposed on the way to the registers.
+// Operands are bfloat16 numbers. In most trainings the op that computed them has stored them so; others are rounded
+// before. Rows are copied to shared memory as words of two numbers. Where a product sums over rows instead of columns,
+// the words are transposed on the way to the registers.
 #include "heed/ops/attention_cuda-inl.h"
 #include "heed/tensor/cuda_mma.h"
 
@@ -213,7 +213,8 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(Operands a, float* ou
 }
 
 /// Computes the gradients of a tile of queries, and a.row_sums: the sums of P G, which are the products of the rows of
-/// `out` and of their gradients. These are rounded as in G, so that G minus its sum is exact where a query has one key.
+/// `out` and of their gradients. These are rounded as in G, so that without dropout, G minus its sum is exact where a
+/// query has one key.
 template <int D>
 __global__ void __launch_bounds__(kThreads)
     query_gradient_kernel(Operands a, const float* out, const Bfloat16* out_rounded, GradientPlace gradient) {

@@ -18,6 +18,7 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
     });
     return y;
   }
+  if (takes_rounded_gradient(graph, use)) y.gradient.allow_rounding();
   const bool keeps_input = activation == Activation::gelu || activation == Activation::swish;
   const Tensor<T> before = keeps_input ? graph.arena().template tensor<T>(shape) : Tensor<T>();
   const MaybeRounded<T> result = value_of(y);

@@ -27,8 +27,8 @@ enum class Activation { none, relu, gelu, swish, tanh };
 /// Saved for the backward pass: x; and y for relu and tanh, or z for gelu and swish. No copy of x and y is made: the
 /// tensors stay as they are stored, in float32 or bfloat16. But a GPU whose products multiply bfloat16 rounds x once
 /// for the products of both passes. y and the gradients of x and y may be stored as bfloat16 alone (see
-/// rounded_result.h). Backward: dz = dy f'(z), dx += dz W, dW += dz^T x, db += sum of dz over rows. dz
-/// may overwrite dy.
+/// rounded_result.h). Backward: dz = dy f'(z), dx += dz W, dW += dz^T x, db += sum of dz over rows. dz may overwrite
+/// dy.
 template <class T>
 Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
                    Activation activation = Activation::none, ResultUse use = ResultUse::any);

@@ -1,7 +1,7 @@
 #include "heed/ops/residual_norm.h"
 
 #include "heed/ops/check.h"
-#include "heed/ops/linear.h"
+#include "heed/ops/rounded_result.h"
 
 namespace heed {
 
@@ -31,8 +31,8 @@ ResidualNorm<T> residual_norm(Graph<T>& graph, RowNorm kind, const Variable<T>& 
     const bool adds_to_branch = !branch.gradient.empty();
     const Tensor<T> dsum = y.sum.gradient.empty() ? Tensor<T>() : y.sum.gradient.sum();
     residual_norm_backward(device, kind, y.sum.value, mask, scale.value, statistics, dsum, y.normed.gradient.sum(),
-                           dresidual, adds_to_residual, branch.gradient.fill(), adds_to_branch, scale.gradient.sum(),
-                           bias.gradient.sum());
+                           dresidual, adds_to_residual, new_gradient(device, branch), adds_to_branch,
+                           scale.gradient.sum(), bias.gradient.sum());
   });
   return y;
 }

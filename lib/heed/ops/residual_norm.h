@@ -47,16 +47,16 @@ void residual_norm_forward(CudaContext& device, RowNorm kind, Tensor<T> residual
 
 /// Computes the gradients of residual_norm(). Adds to dscale and dbias. Adds to dresidual and dbranch where
 /// `adds_to_residual` and `adds_to_branch` are true, otherwise overwrites them. An empty gradient tensor is skipped; an
-/// empty dsum counts as zeros.
+/// empty dsum counts as zeros. On a GPU dbranch may be stored as bfloat16 where it is overwritten.
 template <class T>
 void residual_norm_backward(CpuContext& device, RowNorm kind, Tensor<T> sum, DropoutMask<T> mask, Tensor<T> scale,
                             Tensor<T> statistics, Tensor<T> dsum, Tensor<T> dnormed, Tensor<T> dresidual,
-                            bool adds_to_residual, Tensor<T> dbranch, bool adds_to_branch, Tensor<T> dscale,
+                            bool adds_to_residual, MaybeRounded<T> dbranch, bool adds_to_branch, Tensor<T> dscale,
                             Tensor<T> dbias);
 template <class T>
 void residual_norm_backward(CudaContext& device, RowNorm kind, Tensor<T> sum, DropoutMask<T> mask, Tensor<T> scale,
                             Tensor<T> statistics, Tensor<T> dsum, Tensor<T> dnormed, Tensor<T> dresidual,
-                            bool adds_to_residual, Tensor<T> dbranch, bool adds_to_branch, Tensor<T> dscale,
+                            bool adds_to_residual, MaybeRounded<T> dbranch, bool adds_to_branch, Tensor<T> dscale,
                             Tensor<T> dbias);
 
 }  // namespace heed

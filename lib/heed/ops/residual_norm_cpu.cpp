@@ -124,11 +124,11 @@ void residual_norm_forward(CpuContext&, RowNorm kind, Tensor<T> residual, Tensor
 template <class T>
 void residual_norm_backward(CpuContext&, RowNorm kind, Tensor<T> sum, DropoutMask<T> mask, Tensor<T> scale,
                             Tensor<T> statistics, Tensor<T> dsum, Tensor<T> dnormed, Tensor<T> dresidual,
-                            bool adds_to_residual, Tensor<T> dbranch, bool adds_to_branch, Tensor<T> dscale,
+                            bool adds_to_residual, MaybeRounded<T> dbranch, bool adds_to_branch, Tensor<T> dscale,
                             Tensor<T> dbias) {
   simd::add_and_normalise_backward(sum.data(), kind, mask, scale.data(), statistics.data(), dsum.data(), dnormed.data(),
-                                   dresidual.data(), adds_to_residual, dbranch.data(), adds_to_branch, dscale.data(),
-                                   dbias.data(), sum.rows(), sum.columns());
+                                   dresidual.data(), adds_to_residual, dbranch.full.data(), adds_to_branch,
+                                   dscale.data(), dbias.data(), sum.rows(), sum.columns());
 }
 
 template void residual_norm_forward(CpuContext&, RowNorm, Tensor<float>, Tensor<float>, DropoutMask<float>,
@@ -138,11 +138,11 @@ template void residual_norm_forward(CpuContext&, RowNorm, Tensor<double>, Tensor
                                     Tensor<double>, Tensor<double>, double, Tensor<double>, MaybeRounded<double>,
                                     Tensor<double>);
 template void residual_norm_backward(CpuContext&, RowNorm, Tensor<float>, DropoutMask<float>, Tensor<float>,
-                                     Tensor<float>, Tensor<float>, Tensor<float>, Tensor<float>, bool, Tensor<float>,
-                                     bool, Tensor<float>, Tensor<float>);
+                                     Tensor<float>, Tensor<float>, Tensor<float>, Tensor<float>, bool,
+                                     MaybeRounded<float>, bool, Tensor<float>, Tensor<float>);
 template void residual_norm_backward(CpuContext&, RowNorm, Tensor<double>, DropoutMask<double>, Tensor<double>,
                                      Tensor<double>, Tensor<double>, Tensor<double>, Tensor<double>, bool,
-                                     Tensor<double>, bool, Tensor<double>, Tensor<double>);
+                                     MaybeRounded<double>, bool, Tensor<double>, Tensor<double>);
 
 }  // namespace heed
 #endif  // HWY_ONCE

@@ -10,10 +10,10 @@
 
 namespace heed {
 
-/// Which ops will read a result: `any` ops, or one op alone, a linear(), or an attention() that has the result for its
-/// query, key or value. In training, a result that a single op reads is stored as bfloat16 (Variable::rounded) where
-/// the products of this op would round it anyway.
-enum class ResultUse { any, linear, attention };
+/// Which ops will read a result: `any` ops, or one op alone, and then what for: as the input of a linear(), as the
+/// query, key or value of an attention(), or as a branch that is added to a residual stream. In training, a result is
+/// stored as bfloat16 (Variable::rounded) where the products of its only reader would round it anyway.
+enum class ResultUse { any, linear, attention, residual };
 
 /// Tells whether a result that is used in this way is stored as bfloat16 in a training on this device. A CPU computes
 /// attention in full precision.
@@ -21,12 +21,24 @@ inline bool stores_rounded(const CpuContext& device, ResultUse use) {
   return use == ResultUse::linear && takes_bfloat16(device);
 }
 inline bool stores_rounded(const CudaContext& device, ResultUse use) {
+  return (use == ResultUse::linear || use == ResultUse::attention) && takes_bfloat16(device);
+}
+/// Tells whether linear() can read the gradient of a result as bfloat16, if its only reader has stored it so.
+inline bool takes_rounded_gradient(const CpuContext&, ResultUse) {
+  return false;
+}
+inline bool takes_rounded_gradient(const CudaContext& device, ResultUse use) {
   return use != ResultUse::any && takes_bfloat16(device);
 }
 template <class T>
 bool stores_rounded(Graph<T>& graph, ResultUse use) {
   return graph.recording() && std::is_same_v<T, float> &&
          graph.run([use](const auto& device) { return stores_rounded(device, use); });
+}
+template <class T>
+bool takes_rounded_gradient(Graph<T>& graph, ResultUse use) {
+  return graph.recording() && std::is_same_v<T, float> &&
+         graph.run([use](const auto& device) { return takes_rounded_gradient(device, use); });
 }
 
 /// Returns memory for Variable::rounded of a result that linear() and other ops will read: in training, where linear()
@@ -49,16 +61,16 @@ MaybeRounded<T> arrived_gradient(const Variable<T>& y) {
   if (const Tensor<Bfloat16> rounded = y.gradient.rounded()) return {{}, rounded};
   return {y.gradient.sum()};
 }
-/// Returns the memory for the gradient that an op computes by matrix products, of a variable that it reads: as bfloat16
-/// where the device is a GPU and the value is stored as bfloat16 alone, which no other op reads; the caller then
-/// overwrites it. Otherwise the memory is that of Gradient::fill().
+/// Returns the memory for the gradient that the only reader of a variable computes: as bfloat16 where
+/// Gradient::may_be_rounded() says so, on a GPU; the caller then overwrites it. Otherwise the memory is that of
+/// Gradient::fill().
 template <class T>
 MaybeRounded<T> new_gradient(const CpuContext&, const Variable<T>& x) {
   return {x.gradient.fill()};
 }
 template <class T>
 MaybeRounded<T> new_gradient(const CudaContext&, const Variable<T>& x) {
-  if (x.is_rounded()) return {{}, x.gradient.fill_rounded()};
+  if (x.gradient.may_be_rounded()) return {{}, x.gradient.fill_rounded()};
   return {x.gradient.fill()};
 }
 

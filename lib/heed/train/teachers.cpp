@@ -44,7 +44,11 @@ BatchLoss Teachers::loss_of(const Model<float>& student, double share) {
         models_.size());
     for (std::size_t i = 0; i < models_.size(); ++i) {
       Teacher& teacher = models_[i];
-      Graph<float> reading(graph.device(), teacher.parameters->view(), &*teacher.parameters);
+      // A training on a GPU also computes on the CPU, where it measures how fast the CPU would be.
+      const bool elsewhere = graph.device().is_host() && teacher.parameters->gpu();
+      Graph<float> reading(graph.device(),
+                           elsewhere ? ParameterView<float>(teacher.checkpoint.parameters) : teacher.parameters->view(),
+                           elsewhere ? nullptr : &*teacher.parameters);
       // A model that predicts all positions at once draws the positions by these numbers: the teacher's are the same.
       reading.set_dropout(graph.dropout_key(), graph.first_sequence());
       new (&states[i]) TeacherStates<float>(teacher.checkpoint.model->states(reading, batch));
@@ -56,7 +60,8 @@ BatchLoss Teachers::loss_of(const Model<float>& student, double share) {
 std::int64_t Teachers::memory() const {
   std::size_t bytes = 0;
   for (const Teacher& teacher : models_)
-    bytes += teacher.checkpoint.parameters.flat().size_bytes() + teacher.parameters->reserved();
+    bytes += teacher.checkpoint.parameters.flat().size_bytes() +
+             (teacher.parameters->gpu() ? 0 : teacher.parameters->reserved());
   return static_cast<std::int64_t>(bytes);
 }
 

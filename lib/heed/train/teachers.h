@@ -28,7 +28,7 @@ class Teachers {
   /// targets. The model and this object must outlive the function.
   BatchLoss loss_of(const Model<float>& student, double share);
   std::size_t size() const { return models_.size(); }
-  /// Returns the number of bytes of the teachers' parameters and packed weights.
+  /// Returns the number of bytes of the host's memory that the teachers' parameters and packed weights take.
   std::int64_t memory() const;
 
  private:

@@ -208,9 +208,19 @@ void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, st
                                                       : CUBLASLT_EPILOGUE_RELU;
     check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue)));
   }
-  if (finish.bias)
+  const ArenaScope scope(device.arena);
+  if (finish.bias) {
+    // Kernels of cuBLASLt read several elements of a bias at once, and it has no way to ask for one that does not.
+    constexpr std::uint32_t kBiasAlignment = 16;
+    if (alignment_of(finish.bias) < kBiasAlignment) {
+      C* const copy = device.arena.tensor<C>({n}).data();
+      cudaMemcpyAsync(copy, finish.bias, static_cast<std::size_t>(n) * sizeof(C), cudaMemcpyDeviceToDevice,
+                      device.stream);
+      finish.bias = copy;
+    }
     check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &finish.bias,
                                          sizeof(finish.bias)));
+  }
 
   const std::int64_t chosen_for = rows == Rows::independent ? kIndependentRows
                                   : rows == Rows::exact     ? power_of_two(m)
@@ -238,7 +248,6 @@ void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, st
   }
   Matrices matrices;
   describe<Operand, C>(matrices, m, n, k, a, b, c_stride);
-  const ArenaScope scope(device.arena);
   void* const workspace = device.arena.allocate(kWorkspace);
   check(cublasLtMatmul(products.library, product.handle, &alpha, b.data, matrices.b.handle, a.data, matrices.a.handle,
                        &beta, c, matrices.c.handle, c, matrices.c.handle, &found->second, workspace, kWorkspace,
