@@ -103,8 +103,8 @@ void linear_forward(benchmark::State& state) {
   Rows r(state.range(0));
   const auto weight = r.normal({r.width, r.width});
   for (auto _ : state)
-    linear_forward<float>(r.device, {r.a.value}, weight.value, r.bias.value, static_cast<Activation>(state.range(1)),
-                          {}, {r.y.value});
+    linear_forward<float>(r.device, {r.a.value}, {weight.value}, {r.bias.value},
+                          static_cast<Activation>(state.range(1)), {}, {r.y.value});
   state.SetItemsProcessed(state.iterations() * kElements);
 }
 
