@@ -24,13 +24,32 @@ struct TileBegin {
   std::int32_t sequence, row;
 };
 
+/// Where kernels store the gradient of query, key or value: they add to `full`, or overwrite it where it is `empty`;
+/// where `rounded` is not null, they overwrite that instead. Where both are null, the gradient is not wanted.
+template <class T>
+struct GradientPlace {
+  T* full;
+  Bfloat16* rounded;
+  std::int64_t stride;
+  bool empty;
+
+  explicit operator bool() const { return full || rounded; }
+  __device__ void store(std::int64_t row, std::int64_t column, T sum) const {
+    const std::int64_t i = row * stride + column;
+    if (rounded)
+      rounded[i] = to_bfloat16(static_cast<float>(sum));
+    else if (full)
+      full[i] = empty ? sum : full[i] + sum;
+  }
+};
+
 /// The operands of the kernels: AttentionArrays, in the memory of the GPU. Query, key, value and the gradient of the
 /// result have elements E: T, or Bfloat16.
 template <class T, class E = T>
 struct AttentionOperands {
   const E *query, *key, *value, *out_gradient;
-  T *query_gradient, *key_gradient, *value_gradient;
-  bool query_gradient_empty, key_gradient_empty, value_gradient_empty, causal;
+  GradientPlace<T> query_gradient, key_gradient, value_gradient;
+  bool causal;
   std::int64_t query_stride, key_stride, value_stride, width, d;
   std::int32_t heads;
   std::int64_t tokens;  ///< the number of queries in the batch
@@ -148,12 +167,9 @@ AttentionOperands<T, E> operands_of(CudaContext& device, const AttentionArrays<T
           .key = nullptr,
           .value = nullptr,
           .out_gradient = nullptr,
-          .query_gradient = a.query_gradient,
-          .key_gradient = a.key_gradient,
-          .value_gradient = a.value_gradient,
-          .query_gradient_empty = a.query_gradient_empty,
-          .key_gradient_empty = a.key_gradient_empty,
-          .value_gradient_empty = a.value_gradient_empty,
+          .query_gradient = {a.query_gradient, a.rounded.query_gradient, a.query_stride, a.query_gradient_empty},
+          .key_gradient = {a.key_gradient, a.rounded.key_gradient, a.key_stride, a.key_gradient_empty},
+          .value_gradient = {a.value_gradient, a.rounded.value_gradient, a.value_stride, a.value_gradient_empty},
           .causal = a.causal,
           .query_stride = 0,
           .key_stride = 0,

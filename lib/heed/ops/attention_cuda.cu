@@ -273,13 +273,11 @@ __global__ void query_gradient_kernel(AttentionOperands<T> a) {
       a.gradients_by_distance[softmax_of(r) * a.vectors + v] = by_distance[row * a.vectors + v];
       a.weights_by_distance[softmax_of(r) * a.vectors + v] = weights_by_distance[row * a.vectors + v];
     }
-    if (!a.query_gradient) continue;
     for (std::int64_t c = lane; c < a.d; c += 32) {
       T sum = sums[row * a.d + c];
       for (std::int64_t v = 0; v < a.vectors; ++v)
         sum += by_distance[row * a.vectors + v] * a.relative_keys[v * a.d + c];
-      T& target = a.query_gradient[(tile.place.query_begin + i) * a.query_stride + tile.head * a.d + c];
-      target = a.query_gradient_empty ? sum : target + sum;
+      a.query_gradient.store(tile.place.query_begin + i, tile.head * a.d + c, sum);
     }
   }
 }
@@ -321,15 +319,11 @@ __global__ void key_gradient_kernel(AttentionOperands<T> a) {
   for (int r = 0; r < kRowsOfWarp; ++r) {
     const std::int64_t row = first + r, j = tile.begin + row;
     if (j >= keys) continue;
-    const auto store = [&](T* gradient, std::int64_t stride, bool empty, const T* sums) {
-      if (!gradient) return;
-      for (std::int64_t c = lane; c < a.d; c += 32) {
-        T& target = gradient[(tile.place.key_begin + j) * stride + tile.head * a.d + c];
-        target = empty ? sums[row * a.d + c] : target + sums[row * a.d + c];
-      }
-    };
-    store(a.key_gradient, a.key_stride, a.key_gradient_empty, key_sums);
-    store(a.value_gradient, a.value_stride, a.value_gradient_empty, value_sums);
+    for (std::int64_t c = lane; c < a.d; c += 32) {
+      const std::int64_t to = tile.place.key_begin + j, column = tile.head * a.d + c;
+      a.key_gradient.store(to, column, key_sums[row * a.d + c]);
+      a.value_gradient.store(to, column, value_sums[row * a.d + c]);
+    }
   }
 }
 

@@ -126,29 +126,12 @@ __device__ void for_each_sum(const float (&sums)[D / 8][4], const Lane& lane, st
     if (lane.row(e) < rows && lane.column(n, e) < d) store(lane.row(e), lane.column(n, e), e, sums[n][e]);
 }
 
-/// Where a kernel stores the gradient of a query, key or value. It adds to `full`, or overwrites it where it is empty;
-/// where `rounded` is not null, the gradient is stored there; where both are null, it is not wanted.
-struct GradientPlace {
-  float* full;
-  Bfloat16* rounded;
-  std::int64_t stride;
-  bool empty;
-
-  explicit operator bool() const { return full || rounded; }
-};
-
-/// Stores `sums` in the rows of a gradient that begin at element `at`.
+/// Stores `sums` in rows of a gradient: from row `first` of the batch on, in the columns of a head.
 template <int D>
-__device__ void store_gradient(const float (&sums)[D / 8][4], const Lane& lane, std::int64_t rows, std::int64_t d,
-                               const GradientPlace& place, std::int64_t at) {
-  if (!place.full && !place.rounded) return;
-  for_each_sum<D>(sums, lane, rows, d, [&](int row, int column, int, float sum) {
-    const std::int64_t i = at + row * place.stride + column;
-    if (place.rounded)
-      place.rounded[i] = to_bfloat16(sum);
-    else
-      place.full[i] = place.empty ? sum : place.full[i] + sum;
-  });
+__device__ void store_gradient(const float (&sums)[D / 8][4], const Lane& lane, std::int64_t rows, const Operands& a,
+                               const GradientPlace<float>& gradient, std::int64_t first, std::int32_t head) {
+  for_each_sum<D>(sums, lane, rows, a.d,
+                  [&](int row, int column, int, float sum) { gradient.store(first + row, head * a.d + column, sum); });
 }
 
 template <int D>
@@ -217,7 +200,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(Operands a, float* ou
 /// query has one key.
 template <int D>
 __global__ void __launch_bounds__(kThreads)
-    query_gradient_kernel(Operands a, const float* out, const Bfloat16* out_rounded, GradientPlace gradient) {
+    query_gradient_kernel(Operands a, const float* out, const Bfloat16* out_rounded) {
   const Tile tile(a);
   std::uint32_t *const queries = shared_memory<std::uint32_t>(), *const arrived = queries + kRows * kRowWords<D>,
                        *const keys = arrived + kRows * kRowWords<D>, *const values = keys + kStep * kRowWords<D>;
@@ -268,14 +251,12 @@ __global__ void __launch_bounds__(kThreads)
     }
     add_step_product<D>(p, keys, sums);
   }
-  store_gradient<D>(sums, lane, rows, a.d, gradient,
-                    (tile.place.query_begin + tile.begin) * gradient.stride + tile.head * a.d);
+  store_gradient<D>(sums, lane, rows, a, a.query_gradient, tile.place.query_begin + tile.begin, tile.head);
 }
 
 /// Computes the gradients of a tile of keys and values.
 template <int D>
-__global__ void __launch_bounds__(kThreads)
-    key_gradient_kernel(Operands a, GradientPlace key_gradient, GradientPlace value_gradient) {
+__global__ void __launch_bounds__(kThreads) key_gradient_kernel(Operands a) {
   const Tile tile(a);
   std::uint32_t *const keys = shared_memory<std::uint32_t>(), *const values = keys + kRows * kRowWords<D>,
                        *const queries = values + kRows * kRowWords<D>, *const arrived = queries + kStep * kRowWords<D>;
@@ -311,9 +292,9 @@ __global__ void __launch_bounds__(kThreads)
     add_step_product<D>(ds, queries, key_sums);
     add_step_product<D>(p, arrived, value_sums);
   }
-  const std::int64_t first = tile.place.key_begin + tile.begin, column = tile.head * a.d;
-  store_gradient<D>(key_sums, lane, rows, a.d, key_gradient, first * key_gradient.stride + column);
-  store_gradient<D>(value_sums, lane, rows, a.d, value_gradient, first * value_gradient.stride + column);
+  const std::int64_t first = tile.place.key_begin + tile.begin;
+  store_gradient<D>(key_sums, lane, rows, a, a.key_gradient, first, tile.head);
+  store_gradient<D>(value_sums, lane, rows, a, a.value_gradient, first, tile.head);
 }
 
 /// Calls function(width), where width.value is the smallest of the widths 32, 64 and 128 that is not below d.
@@ -378,23 +359,18 @@ void tensor_core_attention_backward(CudaContext& device, const AttentionArrays<f
   prepare_backward(device, arrays, kept, a);
   a.out_gradient =
       in_bfloat16(device, out_gradient.full.data(), out_gradient.rounded.data(), a.tokens, a.width, stride);
-  const AttentionArrays<float>::Rounded& rounded = arrays.rounded;
-  const GradientPlace query{arrays.query_gradient, rounded.query_gradient, arrays.query_stride,
-                            arrays.query_gradient_empty},
-      key{arrays.key_gradient, rounded.key_gradient, arrays.key_stride, arrays.key_gradient_empty},
-      value{arrays.value_gradient, rounded.value_gradient, arrays.value_stride, arrays.value_gradient_empty};
   with_width(a.d, [&](auto width) {
     constexpr int kD = decltype(width)::value;
     launch(device, shape_of<kD>(a, query_tiles, 2 * kRows + 2 * kStep), query_gradient_kernel<kD>, a, out.full.data(),
-           out.rounded.data(), query);
+           out.rounded.data());
   });
   if (arrays.positions.bias_gradient)
     add_bias_gradient(device, a, arrays.queries.sequences(), arrays.positions.bias_gradient);
-  if (!key && !value) return;
+  if (!a.key_gradient && !a.value_gradient) return;
   a.tiles = upload_tiles(device, arrays.keys, kRows, key_tiles);
   with_width(a.d, [&](auto width) {
     constexpr int kD = decltype(width)::value;
-    launch(device, shape_of<kD>(a, key_tiles, 2 * kRows + 2 * kStep), key_gradient_kernel<kD>, a, key, value);
+    launch(device, shape_of<kD>(a, key_tiles, 2 * kRows + 2 * kStep), key_gradient_kernel<kD>, a);
   });
 }
 

@@ -214,8 +214,7 @@ void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, st
     constexpr std::uint32_t kBiasAlignment = 16;
     if (alignment_of(finish.bias) < kBiasAlignment) {
       C* const copy = device.arena.tensor<C>({n}).data();
-      cudaMemcpyAsync(copy, finish.bias, static_cast<std::size_t>(n) * sizeof(C), cudaMemcpyDeviceToDevice,
-                      device.stream);
+      copy_on_gpu(device, copy, finish.bias, static_cast<std::size_t>(n) * sizeof(C));
       finish.bias = copy;
     }
     check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &finish.bias,
