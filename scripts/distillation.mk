@@ -1,4 +1,4 @@
-# Trains a model that translates all words of a line at once (train --task nat) with a larger model as its teacher
+# Trains a model that translates all words of a line at once (train --task nat) with an ordinary Transformer as its teacher
 # (knowledge distillation, Kim and Rush 2016), and compares both. Every step is a command of heed:
 #   1. the teacher, an ordinary Transformer, is trained on the corpus;
 #   2. the teacher translates the sources of the corpus, with a beam of 5: the distilled corpus;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks that the OPTIONS of each man page are exactly the options of --help, with the same short options.
+# Checks that the OPTIONS of each man page are exactly the options of --help, with the same short options, and that the
+# page about checkpoints names the attribute of each option of a model.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 
 # Prints the options of --help, one per line, as "-s --long" or "--long". For a program with --task, prints the options
@@ -35,13 +36,29 @@ for source in "$HEED_SOURCE"/tools/*.cpp; do
     [ -s extra ] && fail "$(cat extra)"
     grep -q "^\.SH EXIT STATUS" "$page" || fail "man/$tool.1 has no EXIT STATUS"
     grep -q '^\.SH EXAMPLES' "$page" || fail "man/$tool.1 has no EXAMPLES"
-    if command -v man >/dev/null; then
-      LC_ALL=C.UTF-8 MANROFFSEQ='' MANWIDTH=100 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" >/dev/null 2>warnings
-      [ -s warnings ] && fail "man/$tool.1: $(cat warnings)"
-    fi
   fi
 done
 [ "$tools" -gt 0 ] || fail "no tools found"
+
+if command -v man >/dev/null; then
+  for page in "$HEED_SOURCE"/man/*.[157]; do
+    LC_ALL=C.UTF-8 MANROFFSEQ='' MANWIDTH=100 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" >/dev/null 2>warnings
+    [ -s warnings ] && fail "$(basename "$page"): $(cat warnings)"
+  done
+fi
+
+# Prints the names of the model options of a task, one per line.
+model_options() {
+  "$HEED_BIN/train" --task "$1" --help | sed -n '/^Model/,/^[^ M]/p' | sed -nE 's/^ .*--([a-z][a-z0-9-]*).*/\1/p'
+}
+for task in transformer-tiny rnn rnn-attention nat vit vit-caption swin; do
+  model_options "$task" >options
+  grep -qx dim-emb options || fail "$task has no option --dim-emb: $(cat options)"
+  while read -r option; do
+    grep -qw "${option//-/_}" "$HEED_SOURCE/man/heed-checkpoint.5" ||
+      fail "man/heed-checkpoint.5 lacks ${option//-/_}, an attribute of a model of the task $task"
+  done <options
+done
 
 # Each man page describes how the program differs from the programs that it replaces.
 while read -r tool section; do
