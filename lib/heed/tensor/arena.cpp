@@ -1,6 +1,7 @@
 #include "heed/tensor/arena.h"
 
 #include <algorithm>
+#include <exception>
 
 namespace heed {
 namespace {
@@ -10,9 +11,9 @@ constexpr std::size_t kFirstBlock = std::size_t{1} << 20;
 /// freeing the memory and allocating it again takes longer than the replacement saves.
 constexpr std::size_t kMostMerged = std::size_t{64} << 20;
 
-/// Rounds a number of bytes up to a multiple of kMemoryAlignment.
-std::size_t round_up(std::size_t bytes) {
-  return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
+/// Rounds a number of bytes up to a multiple of `alignment`.
+std::size_t round_up(std::size_t bytes, std::size_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
 }
 
 }  // namespace
@@ -25,7 +26,7 @@ void Arena::add_block(std::size_t bytes) {
 }
 
 void* Arena::allocate(std::size_t bytes) {
-  bytes = round_up(std::max<std::size_t>(bytes, 1));
+  bytes = round_up(std::max<std::size_t>(bytes, 1), source_.alignment);
   while (current_ < blocks_.size() && blocks_[current_].used + bytes > blocks_[current_].size) {
     if (current_ + 1 == blocks_.size()) break;
     ++current_;
@@ -33,8 +34,15 @@ void* Arena::allocate(std::size_t bytes) {
   }
   if (blocks_.empty() || blocks_[current_].used + bytes > blocks_[current_].size) {
     // A new block of the arena is at least half as large as all blocks together. An arena thus reaches its final size
-    // with few blocks, and holds little more memory than a training or decoding step needs.
-    add_block(std::max({bytes, reserved() / 2, kFirstBlock}));
+    // with few blocks, and holds little more memory than a training or decoding step needs. The memory of a GPU may be
+    // nearly full: it then has the bytes that are needed, but no block of this size.
+    const std::size_t generous = std::max({bytes, reserved() / 2, kFirstBlock});
+    try {
+      add_block(generous);
+    } catch (const std::exception&) {
+      if (generous == bytes) throw;
+      add_block(bytes);
+    }
     current_ = blocks_.size() - 1;
   }
   Block& block = blocks_[current_];

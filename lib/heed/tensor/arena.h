@@ -22,8 +22,8 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// Returns uninitialised memory, aligned to 64 bytes, that is valid until reset() or release(). Throws
-  /// std::bad_alloc.
+  /// Returns uninitialised memory, aligned as the source says, that is valid until reset() or release(). Throws what
+  /// the source throws where it has no memory left.
   void* allocate(std::size_t bytes);
 
   /// Returns a tensor of this shape in the arena's memory, with uninitialised elements.

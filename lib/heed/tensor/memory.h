@@ -14,10 +14,12 @@ void* allocate_memory(std::size_t bytes);
 /// allocate_memory().
 void free_memory(void* memory, std::size_t bytes);
 
-/// Where memory comes from: functions like allocate_memory() and free_memory().
+/// Where memory comes from: functions like allocate_memory() and free_memory(), and the alignment in bytes of the
+/// memory that they return, and of the tensors in it.
 struct MemorySource {
   void* (*allocate)(std::size_t bytes) = allocate_memory;
   void (*free)(void* memory, std::size_t bytes) = free_memory;
+  std::size_t alignment = kMemoryAlignment;
 };
 
 }  // namespace heed
