@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "heed/tensor/bfloat16.h"
 #include "heed/tensor/context.h"
 #include "heed/tensor/cuda_context.h"
+#include "heed/tensor/cuda_memory.h"
 
 namespace heed {
 
@@ -46,6 +48,11 @@ inline TestTensor<float> in_full(const TestTensor<Bfloat16>& x) {
   return out;
 }
 
+/// Memory of the host that is aligned as that of a GPU is.
+constexpr MemorySource kAlignedMemory{
+    [](std::size_t bytes) { return ::operator new(bytes, std::align_val_t(kGpuAlignment)); },
+    [](void* memory, std::size_t) { ::operator delete(memory, std::align_val_t(kGpuAlignment)); }, kGpuAlignment};
+
 /// Runs the kernels of an op on the CPU and on the emulated GPU. run(context, results) calls them on a context;
 /// `results` are the tensors that they write, with the elements of `before`. Checks that every element of the GPU's
 /// results differs from the CPU's by at most `tolerance` times 1 + its size, and that they have the same bits in every
@@ -60,7 +67,7 @@ void check_kernels(const std::vector<TestTensor<T>>& before, const Run& run,
     run(context, std::span<const Tensor<T>>(views));
     return results;
   };
-  Arena arena, host_arena;
+  Arena arena(kAlignedMemory), host_arena;
   CpuContext cpu{arena};
   const std::vector<TestTensor<T>> expected = run_on(cpu);
   CudaContext cuda{arena, host_arena};

@@ -55,15 +55,14 @@ template <class... Parameters>
 void launch(const CudaContext& device, const LaunchShape& shape, void (*kernel)(Parameters...),
             std::type_identity_t<Parameters>... arguments) {
   if (shape.blocks == 0) return;
-#ifdef __CUDACC__
   constexpr std::size_t kWithoutAsking = 48 * 1024;  // bytes of shared memory
   if (shape.shared_bytes > kWithoutAsking)
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes));
+    allow_shared_memory(device, reinterpret_cast<const void*>(kernel), shape.shared_bytes);
+#ifdef __CUDACC__
   kernel<<<shape.blocks, shape.threads, shape.shared_bytes, device.stream>>>(arguments...);
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
     throw Error(std::string("the GPU refuses a kernel: ") + cudaGetErrorString(error));
 #else
-  static_cast<void>(device);
   emulation::run_grid({shape.blocks}, {shape.threads}, shape.shared_bytes, [&] { kernel(arguments...); });
 #endif
 }
@@ -128,10 +127,17 @@ __device__ T warp_sum(T value) {
   return combine_warp(value, [](T a, T b) { return a + b; });
 }
 
-/// Returns the largest of the values of the threads of a warp to each of them.
+/// Returns the larger of two numbers, or NaN where one of them is NaN: the same whatever their order, so that all
+/// threads of a warp get the same maximum and take the same branches.
+template <class T>
+__device__ T larger(T a, T b) {
+  return a > b || a != a ? a : b;
+}
+
+/// Returns the largest of the values of the threads of a warp to each of them (NaN where one of them is NaN).
 template <class T>
 __device__ T warp_max(T value) {
-  return combine_warp(value, [](T a, T b) { return a > b ? a : b; });
+  return combine_warp(value, larger<T>);
 }
 
 /// Combines the values of all threads of a block in a fixed order, and returns the result to each of them. combine(a,

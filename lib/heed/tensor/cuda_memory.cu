@@ -151,13 +151,30 @@ void forget_uploads(CudaContext& device) {
   if (device.uploads) device.uploads->forget();
 }
 
+namespace {
+
+[[noreturn]] void refuse_shared_memory(std::size_t bytes, std::size_t most) {
+  throw Error("the GPU has " + std::to_string(most >> 10) + " KiB of shared memory for the threads of a block, and a" +
+              " kernel needs " + std::to_string((bytes + 1023) >> 10) +
+              " KiB: give attention more heads, which makes each of them narrower, or take --device cpu");
+}
+
+}  // namespace
+
 #ifdef __CUDACC__
 
-const MemorySource kGpuMemory{allocate, free};
+const MemorySource kGpuMemory{allocate, free, kGpuAlignment};
 const MemorySource kLockedMemory{allocate_locked, free_locked};
 
 void use_gpu(const CudaContext& device) {
   check(cudaSetDevice(device.number), "the GPU cannot be used");
+}
+void allow_shared_memory(const CudaContext& device, const void* kernel, std::size_t bytes) {
+  int most = 0;
+  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.number), "the GPU has failed");
+  if (bytes > static_cast<std::size_t>(most)) refuse_shared_memory(bytes, static_cast<std::size_t>(most));
+  // Always all of it: another thread may be about to launch the kernel with more than these bytes.
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most), "the GPU refuses a kernel");
 }
 void copy_on_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes) {
   copy(device, to, from, bytes, cudaMemcpyDeviceToDevice);
@@ -186,10 +203,14 @@ void GpuEvent::wait() const {
 
 #else
 
-const MemorySource kGpuMemory{emulation::allocate_on_gpu, emulation::free_on_gpu};
+const MemorySource kGpuMemory{emulation::allocate_on_gpu, emulation::free_on_gpu, kGpuAlignment};
 const MemorySource kLockedMemory{emulation::allocate_locked, emulation::free_locked};
 
 void use_gpu(const CudaContext&) {}
+void allow_shared_memory(const CudaContext&, const void*, std::size_t bytes) {
+  constexpr std::size_t kMost = 227 * 1024;  // of an H100
+  if (bytes > kMost) refuse_shared_memory(bytes, kMost);
+}
 void copy_on_gpu(const CudaContext&, void* to, const void* from, std::size_t bytes) {
   emulation::copy(to, from, bytes);
 }

@@ -8,7 +8,9 @@
 
 namespace heed {
 
-/// The memory of the current GPU. allocate() throws Error where the GPU has not as much left.
+/// The alignment in bytes of memory of a GPU: cuBLASLt wants it for the memory of partial sums.
+constexpr std::size_t kGpuAlignment = 256;
+/// The memory of the current GPU, aligned to kGpuAlignment. allocate() throws Error where the GPU has not as much left.
 extern const MemorySource kGpuMemory;
 /// Memory of the host that is locked for the GPU, which copies from and to it while the host goes on. It is expensive
 /// to allocate.
@@ -26,6 +28,9 @@ void copy_to_gpu(CudaContext& device, void* to, const void* from, std::size_t by
 const void* upload_bytes(CudaContext& device, const void* from, std::size_t bytes);
 /// Frees the memory of all copies of upload_bytes() for reuse.
 void forget_uploads(CudaContext& device);
+/// Lets a kernel use `bytes` bytes of shared memory for each block, of which CUDA allows 48 KiB without being asked.
+/// Throws Error where the GPU has not as much. `kernel` is the function of the kernel.
+void allow_shared_memory(const CudaContext& device, const void* kernel, std::size_t bytes);
 /// Copies bytes within the memory of the GPU.
 void copy_on_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes);
 /// Copies bytes from the memory of the GPU to that of the host, after all kernels before. Where this is kLockedMemory,

@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 
 #include "heed/tensor/cuda_language.h"
@@ -28,7 +29,71 @@ template <class C>
 struct Finish {
   const C* bias = nullptr;
   bool relu = false;
+
+  explicit operator bool() const { return bias || relu; }
 };
+
+/// The number of rows for which an algorithm is chosen where rows do not depend on each other.
+constexpr std::int64_t kIndependentRows = 64;
+/// The memory in bytes that an algorithm may use for partial sums.
+constexpr std::size_t kWorkspace = std::size_t{32} << 20;
+
+std::int64_t power_of_two(std::int64_t n) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
+}
+
+/// Rounds a number of tokens up, by an eighth at most.
+std::int64_t typical_size(std::int64_t n) {
+  const std::int64_t step = std::max<std::int64_t>(power_of_two(n) / 16, 1);
+  return (n + step - 1) / step * step;
+}
+
+/// The sizes m and k of a product for which its algorithm is chosen.
+struct ChosenFor {
+  std::int64_t m, k;
+
+  bool operator==(const ChosenFor&) const = default;
+};
+
+/// Returns the sizes for which the algorithm of a product of A [m, k] and B is chosen. cuBLASLt takes about 0.1 ms to
+/// suggest an algorithm, and nearly every batch of a training has another number of tokens, which is therefore rounded
+/// up. The tokens are rows of a stored matrix: m of A, or k of both where A is transposed. The number of columns of a
+/// stored matrix stays, as the distance of its rows must not be smaller.
+template <class Operand>
+ChosenFor chosen_for(Rows rows, std::int64_t m, std::int64_t k, const GemmOperand<Operand>& a,
+                     const GemmOperand<Operand>& b) {
+  if (a.transposed) return {m, b.transposed || rows != Rows::together ? k : typical_size(k)};
+  return {rows == Rows::independent ? kIndependentRows : rows == Rows::exact ? power_of_two(m) : typical_size(m), k};
+}
+
+/// A number that a matrix product of T stores, in full precision, and a sum as C stores it.
+__host__ __device__ inline float full(Bfloat16 x) {
+  return from_bfloat16(x);
+}
+template <class T>
+__host__ __device__ T full(T x) {
+  return x;
+}
+template <class C, class T>
+__host__ __device__ C stored(T x) {
+  if constexpr (std::is_same_v<C, Bfloat16>)
+    return to_bfloat16(x);
+  else
+    return x;
+}
+
+/// Stores the sums of a product [rows, columns], whose rows begin `stride` elements apart, in C, finished as `finish`
+/// says. `sums` may be C itself.
+template <class T, class C>
+__global__ void finish_kernel(const T* sums, std::int64_t stride, C* c, std::int64_t c_stride, std::int64_t rows,
+                              std::int64_t columns, Finish<C> finish) {
+  for_each_element(rows * columns, [&](std::int64_t i) {
+    const std::int64_t row = i / columns, column = i % columns;
+    T sum = sums[row * stride + column];
+    if (finish.bias) sum += full(finish.bias[column]);
+    c[row * c_stride + column] = stored<C>(finish.relu && !(sum > 0) ? T(0) : sum);
+  });
+}
 
 __global__ void round_kernel(const float* x, std::int64_t stride, Bfloat16* to, std::int64_t rows,
                              std::int64_t columns) {
@@ -64,13 +129,13 @@ GemmOperand<Bfloat16> rounded(CudaContext&, GemmOperand<Bfloat16> x, std::int64_
 
 struct CudaProducts {
   /// The numbers that choose an algorithm: the type, the sizes m, n and k, the strides of A, B and C, bits for
-  /// transposed operands, independent rows, a bias, a relu and a rounded result, and the alignment of the three
-  /// matrices.
+  /// transposed operands, independent rows, a relu and a rounded result, and the alignments of the three matrices and
+  /// of the bias, 0 where there is none.
   using Key = std::tuple<int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int,
-                         std::array<std::uint32_t, 3>>;
+                         std::array<std::uint32_t, 4>>;
 
   cublasLtHandle_t library = nullptr;
-  std::map<Key, cublasLtMatmulAlgo_t> algorithms;
+  std::map<Key, std::optional<cublasLtMatmulAlgo_t>> algorithms;  // nothing where cuBLASLt has none
 
   CudaProducts() = default;
   CudaProducts(const CudaProducts&) = delete;
@@ -80,14 +145,14 @@ struct CudaProducts {
 
 namespace {
 
-/// The memory that an algorithm may use for partial sums.
-constexpr std::size_t kWorkspace = std::size_t{32} << 20;
-/// The number of rows for which an algorithm is chosen where rows do not depend on each other.
-constexpr std::int64_t kIndependentRows = 64;
-
 void check(cublasStatus_t status) {
   if (status != CUBLAS_STATUS_SUCCESS)
     throw Error(std::string("the GPU refuses a matrix product: ") + cublasLtGetStatusString(status));
+}
+
+/// Returns whether cuBLASLt says that it, or an algorithm, cannot compute a product.
+bool is_refused(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
 }
 
 /// A descriptor of cuBLASLt, which Destroy frees.
@@ -144,11 +209,15 @@ std::uint32_t alignment_of(const void* address) {
   return static_cast<std::uint32_t>(bits & (~bits + 1));
 }
 
-/// Returns the algorithm that cuBLASLt suggests for a product. Sums may be computed in parts, which a second step adds
-/// up in a fixed order; not in the type of the result where that is `rounded`. Where rows are independent, a sum has no
-/// parts.
-cublasLtMatmulAlgo_t suggested_algorithm(cublasLtHandle_t library, const Product& product, const Matrices& matrices,
-                                         const std::array<std::uint32_t, 3>& alignments, Rows rows, bool rounded) {
+/// Returns the algorithm that cuBLASLt suggests for a product of `sizes`; nothing where it has none. Sums may be
+/// computed in parts, which a second step adds up in a fixed order; not in the type of the result where that is
+/// `rounded`. Where rows are independent, a sum has no parts, and the algorithm must be able to compute few and many
+/// rows. `describe_rows` describes the matrices of a product of m rows.
+template <class DescribeRows>
+std::optional<cublasLtMatmulAlgo_t> suggested_algorithm(cublasLtHandle_t library, const Product& product,
+                                                        const DescribeRows& describe_rows, std::int64_t m,
+                                                        const std::array<std::uint32_t, 4>& alignments, Rows rows,
+                                                        bool rounded) {
   std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE;
   if (rows != Rows::independent) reductions |= CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   if (rows != Rows::independent && !rounded) reductions |= CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
@@ -165,31 +234,39 @@ cublasLtMatmulAlgo_t suggested_algorithm(cublasLtHandle_t library, const Product
   set_alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignments[0]);
   set_alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignments[2]);
   set_alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments[2]);
-  cublasLtMatmulHeuristicResult_t result{};
-  int results = 0;
-  check(cublasLtMatmulAlgoGetHeuristic(library, product.handle, matrices.b.handle, matrices.a.handle, matrices.c.handle,
-                                       matrices.c.handle, preference.handle, 1, &result, &results));
-  check(results > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED);
-  return result.algo;
-}
 
-std::int64_t power_of_two(std::int64_t n) {
-  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
-}
-
-/// Rounds a number of tokens up, by an eighth at most. cuBLASLt takes about 0.1 ms to suggest an algorithm, and nearly
-/// every batch of a training has another number of tokens.
-std::int64_t typical_size(std::int64_t n) {
-  const std::int64_t step = std::max<std::int64_t>(power_of_two(n) / 16, 1);
-  return (n + step - 1) / step * step;
+  Matrices matrices;
+  describe_rows(matrices, m);
+  std::array<cublasLtMatmulHeuristicResult_t, 8> results{};
+  const int wanted = rows == Rows::independent ? static_cast<int>(results.size()) : 1;
+  int count = 0;
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(library, product.handle, matrices.b.handle, matrices.a.handle, matrices.c.handle,
+                                     matrices.c.handle, preference.handle, wanted, results.data(), &count);
+  if (is_refused(status)) return {};
+  check(status);
+  const auto can_compute = [&](const cublasLtMatmulAlgo_t& algorithm, std::int64_t of_rows) {
+    Matrices tried;
+    describe_rows(tried, of_rows);
+    cublasLtMatmulHeuristicResult_t result{};
+    return cublasLtMatmulAlgoCheck(library, product.handle, tried.b.handle, tried.a.handle, tried.c.handle,
+                                   tried.c.handle, &algorithm, &result) == CUBLAS_STATUS_SUCCESS &&
+           result.workspaceSize <= kWorkspace;
+  };
+  for (int i = 0; i < count; ++i) {
+    const cublasLtMatmulAlgo_t& algorithm = results[static_cast<std::size_t>(i)].algo;
+    constexpr std::int64_t kMany = 4096;
+    if (rows != Rows::independent || (can_compute(algorithm, 1) && can_compute(algorithm, kMany))) return algorithm;
+  }
+  return {};
 }
 
 /// Computes C = alpha A B + beta C, which is finished as `finish` says, as C^T = B^T A^T, because cuBLASLt sees the
-/// transpose of each stored matrix.
+/// transpose of each stored matrix. Returns false where cuBLASLt cannot finish this product.
 template <class Operand, class T, class C>
-void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
-              GemmOperand<Operand> a, GemmOperand<Operand> b, T beta, C* c, std::int64_t c_stride,
-              Finish<C> finish = {}) {
+bool multiply_and_finish(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
+                         GemmOperand<Operand> a, GemmOperand<Operand> b, T beta, C* c, std::int64_t c_stride,
+                         Finish<C> finish) {
   if (!device.products) {
     device.products = std::make_shared<CudaProducts>();
     check(cublasLtCreate(&device.products->library));
@@ -197,60 +274,58 @@ void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, st
   CudaProducts& products = *device.products;
   Product product;
   check(cublasLtMatmulDescCreate(&product.handle, kSums<T>, kType<T>));
-  const cublasOperation_t of_b = b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
-                          of_a = a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-  check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_TRANSA, &of_b, sizeof(of_b)));
-  check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_TRANSB, &of_a, sizeof(of_a)));
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    check(cublasLtMatmulDescSetAttribute(product.handle, attribute, &value, sizeof(value)));
+  };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  if (finish)
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, !finish.relu  ? CUBLASLT_EPILOGUE_BIAS
+                                       : finish.bias ? CUBLASLT_EPILOGUE_RELU_BIAS
+                                                     : CUBLASLT_EPILOGUE_RELU);
+  if (finish.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, finish.bias);
 
-  if (finish.bias || finish.relu) {
-    const cublasLtEpilogue_t epilogue = !finish.relu  ? CUBLASLT_EPILOGUE_BIAS
-                                        : finish.bias ? CUBLASLT_EPILOGUE_RELU_BIAS
-                                                      : CUBLASLT_EPILOGUE_RELU;
-    check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue)));
-  }
-  const ArenaScope scope(device.arena);
-  if (finish.bias) {
-    // Kernels of cuBLASLt read several elements of a bias at once, and it has no way to ask for one that does not.
-    constexpr std::uint32_t kBiasAlignment = 16;
-    if (alignment_of(finish.bias) < kBiasAlignment) {
-      C* const copy = device.arena.tensor<C>({n}).data();
-      copy_on_gpu(device, copy, finish.bias, static_cast<std::size_t>(n) * sizeof(C));
-      finish.bias = copy;
-    }
-    check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &finish.bias,
-                                         sizeof(finish.bias)));
-  }
-
-  const std::int64_t chosen_for = rows == Rows::independent ? kIndependentRows
-                                  : rows == Rows::exact     ? power_of_two(m)
-                                                            : typical_size(m);
-  const std::int64_t typical_k = rows == Rows::together ? typical_size(k) : k;
-  // Independent rows may begin at any row of a matrix, whose first row is in an arena, aligned to 64 bytes.
+  // Independent rows may begin at any row of a matrix, whose first row is in an arena.
   const auto alignment_of_rows = [&](const void* address, std::int64_t stride, std::size_t size) {
-    const std::size_t row = static_cast<std::size_t>(stride) * size | 64;
+    const std::size_t row = static_cast<std::size_t>(stride) * size | kGpuAlignment;
     return rows == Rows::independent ? alignment_of(reinterpret_cast<const void*>(row)) : alignment_of(address);
   };
-  const std::array<std::uint32_t, 3> alignments{alignment_of_rows(a.data, a.stride, sizeof(Operand)),
-                                                alignment_of(b.data), alignment_of_rows(c, c_stride, sizeof(C))};
+  const std::array<std::uint32_t, 4> alignments{alignment_of_rows(a.data, a.stride, sizeof(Operand)),
+                                                alignment_of(b.data), alignment_of_rows(c, c_stride, sizeof(C)),
+                                                finish.bias ? alignment_of(finish.bias) : 0};
   constexpr bool kRoundedResult = sizeof(C) < sizeof(T);
   const int bits = int{a.transposed} + 2 * int{b.transposed} + 4 * int{rows == Rows::independent} +
-                   8 * int{finish.bias != nullptr} + 16 * int{finish.relu} + 32 * int{kRoundedResult};
-  const CudaProducts::Key key{
-      static_cast<int>(kType<Operand>), chosen_for, n, typical_k, a.stride, b.stride, c_stride, bits, alignments};
-  auto found = products.algorithms.find(key);
-  if (found == products.algorithms.end()) {
-    Matrices example;
-    describe<Operand, C>(example, chosen_for, n, typical_k, a, b, c_stride);
-    const cublasLtMatmulAlgo_t suggested =
-        suggested_algorithm(products.library, product, example, alignments, rows, kRoundedResult);
-    found = products.algorithms.emplace(key, suggested).first;
-  }
+                   8 * int{finish.relu} + 16 * int{kRoundedResult};
+  const auto algorithm_for = [&](const ChosenFor& sizes) {
+    const CudaProducts::Key key{
+        static_cast<int>(kType<Operand>), sizes.m, n, sizes.k, a.stride, b.stride, c_stride, bits, alignments};
+    const auto [found, is_new] = products.algorithms.try_emplace(key);
+    if (is_new) {
+      const auto describe_rows = [&](Matrices& matrices, std::int64_t of_rows) {
+        describe<Operand, C>(matrices, of_rows, n, sizes.k, a, b, c_stride);
+      };
+      found->second =
+          suggested_algorithm(products.library, product, describe_rows, sizes.m, alignments, rows, kRoundedResult);
+    }
+    return found->second;
+  };
   Matrices matrices;
   describe<Operand, C>(matrices, m, n, k, a, b, c_stride);
+  const ArenaScope scope(device.arena);
   void* const workspace = device.arena.allocate(kWorkspace);
-  check(cublasLtMatmul(products.library, product.handle, &alpha, b.data, matrices.b.handle, a.data, matrices.a.handle,
-                       &beta, c, matrices.c.handle, c, matrices.c.handle, &found->second, workspace, kWorkspace,
-                       device.stream));
+  const auto compute = [&](const std::optional<cublasLtMatmulAlgo_t>& algorithm) {
+    if (!algorithm) return CUBLAS_STATUS_NOT_SUPPORTED;
+    return cublasLtMatmul(products.library, product.handle, &alpha, b.data, matrices.b.handle, a.data,
+                          matrices.a.handle, &beta, c, matrices.c.handle, c, matrices.c.handle, &*algorithm, workspace,
+                          kWorkspace, device.stream);
+  };
+  const ChosenFor sizes = chosen_for(rows, m, k, a, b), exact{m, k};
+  cublasStatus_t status = compute(algorithm_for(sizes));
+  // An algorithm for similar sizes may not do for these. Independent rows have one algorithm for all sizes.
+  if (is_refused(status) && rows != Rows::independent && sizes != exact) status = compute(algorithm_for(exact));
+  if (is_refused(status) && finish) return false;
+  check(status);
+  return true;
 }
 
 }  // namespace
@@ -259,26 +334,29 @@ void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, st
 
 namespace {
 
-float full(Bfloat16 x) {
-  return from_bfloat16(x);
-}
-template <class T>
-T full(T x) {
-  return x;
-}
-
-template <class C, class T>
-C stored(T x) {
-  if constexpr (std::is_same_v<C, Bfloat16>)
-    return to_bfloat16(x);
-  else
-    return x;
+/// Throws Error where a row of a stored matrix is longer than the distance of two rows, which cuBLASLt refuses.
+void require_rows_apart(std::int64_t columns, std::int64_t stride) {
+  if (columns > stride)
+    throw Error("emulation of CUDA: rows of " + std::to_string(columns) + " numbers that begin " +
+                std::to_string(stride) + " numbers apart");
 }
 
 /// Stands in for cuBLASLt over the emulation: computes C = alpha A B + beta C, and finishes it, element by element.
+/// Like cuBLASLt, it wants aligned memory for partial sums, and layouts that are possible for the sizes for which it
+/// would choose an algorithm, too. It cannot add a bias where n is odd, so that tests also see a product which it does
+/// not finish.
 template <class Operand, class T, class C>
-void multiply(CudaContext&, Rows, std::int64_t m, std::int64_t n, std::int64_t k, T alpha, GemmOperand<Operand> a,
-              GemmOperand<Operand> b, T beta, C* c, std::int64_t c_stride, Finish<C> finish = {}) {
+bool multiply_and_finish(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
+                         GemmOperand<Operand> a, GemmOperand<Operand> b, T beta, C* c, std::int64_t c_stride,
+                         Finish<C> finish) {
+  const ChosenFor sizes = chosen_for(rows, m, k, a, b);
+  require_rows_apart(a.transposed ? sizes.m : sizes.k, a.stride);
+  require_rows_apart(b.transposed ? sizes.k : n, b.stride);
+  require_rows_apart(n, c_stride);
+  const ArenaScope scope(device.arena);
+  if (reinterpret_cast<std::uintptr_t>(device.arena.allocate(kWorkspace)) % kGpuAlignment != 0)
+    throw Error("emulation of CUDA: the memory for partial sums is not aligned");
+  if (finish.bias && n % 2 != 0) return false;
   const auto element = [](const GemmOperand<Operand>& x, std::int64_t row, std::int64_t column) {
     return full(x.transposed ? x.data[column * x.stride + row] : x.data[row * x.stride + column]);
   };
@@ -293,11 +371,36 @@ void multiply(CudaContext&, Rows, std::int64_t m, std::int64_t n, std::int64_t k
         target = stored<C>(finish.relu && !(sum > 0) ? T(0) : sum);
       }
   });
+  return true;
 }
 
 }  // namespace
 
 #endif
+
+namespace {
+
+/// Computes C = alpha A B + beta C, which is finished as `finish` says.
+template <class Operand, class T, class C>
+void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
+              GemmOperand<Operand> a, GemmOperand<Operand> b, T beta, C* c, std::int64_t c_stride,
+              Finish<C> finish = {}) {
+  if (multiply_and_finish(device, rows, m, n, k, alpha, a, b, beta, c, c_stride, finish)) return;
+  const ArenaScope scope(device.arena);
+  T* sums = nullptr;
+  std::int64_t stride = n;
+  if constexpr (std::is_same_v<T, C>) {
+    sums = c;
+    stride = c_stride;
+  } else {  // in full precision first, so that the result is rounded once
+    if (beta != 0) throw Error("internal: a product that is rounded is added to nothing");
+    sums = device.arena.tensor<T>({m, n}).data();
+  }
+  multiply_and_finish(device, rows, m, n, k, alpha, a, b, beta, sums, stride, Finish<T>{});
+  launch(device, shape_for_elements(m * n), finish_kernel<T, C>, sums, stride, c, c_stride, m, n, finish);
+}
+
+}  // namespace
 
 template <class A, class B, class T>
 void gemm(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, std::type_identity_t<T> alpha,
