@@ -119,6 +119,32 @@ TEST_CASE_TEMPLATE("attention on a GPU: terms of positions", T, float, double) {
   check_attention<T>({.queries = many, .keys = many, .weights = true, .positions = 1});
 }
 
+TEST_CASE("attention on a GPU: a key that is not a number makes the results of all its queries NaN") {
+  // 70 keys: the warp that reads number 40 has seen 32 others, so that its sums are scaled when the maximum changes.
+  constexpr std::int64_t kTokens = 70, kWidth = 8, kDistance = 3;
+  TestTensor<float> query = normal<float>({kTokens, kWidth}, 1), key = normal<float>({kTokens, kWidth}, 2),
+                    vectors = normal<float>({2 * kDistance + 1, kWidth}, 3), out = normal<float>({kTokens, kWidth}, 4);
+  key.values[40 * kWidth + 1] = NAN;
+  const std::vector<std::int32_t> offsets{0, kTokens};
+  for (const bool relative : {false, true}) {
+    CAPTURE(relative);
+    Arena arena(kAlignedMemory), host_arena;
+    CudaContext device{arena, host_arena};
+    AttentionArrays<float> a{};
+    a.query = query.values.data();
+    a.key = a.value = key.values.data();
+    a.query_stride = a.key_stride = a.value_stride = a.width = kWidth;
+    a.heads = 1;
+    a.queries = a.keys = PackedOffsets{offsets};
+    if (relative) {
+      a.positions.relative_keys = a.positions.relative_values = vectors.values.data();
+      a.positions.distance = kDistance;
+    }
+    attention_forward(device, a, attention_kept(device, a, true), {out.view()});
+    for (const float x : out.values) CHECK(std::isnan(x));
+  }
+}
+
 TEST_CASE("attention on a GPU: by tensor cores, in bfloat16") {
   const std::vector<std::int32_t> offsets{0, 1, 34, 104, 233}, many{0, 9, 18, 27, 36, 45, 54, 63, 72};
   for (const std::int64_t head_width : {5, 32, 33, 64, 128}) {

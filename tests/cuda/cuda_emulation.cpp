@@ -71,7 +71,8 @@ struct Thread {
   int number = 0;          // within the block
   Fibre* fibre = nullptr;  // where the thread has stopped; null before its start
   Wait wait = Wait::nothing;
-  unsigned mask = 0;  // the lanes that it waits for
+  unsigned mask = 0;        // the lanes that it waits for
+  std::source_location at;  // where it waits for them
   bool ended = false;
   std::uint64_t value = 0;     // what it hands to the other lanes
   int source = 0;              // the lane whose value it wants
@@ -239,10 +240,11 @@ class Block {
   void* shared() { return shared_.get(); }
 
   /// Stops the current thread until the threads that it waits for wait, too.
-  void wait(Wait wait, unsigned mask = 0) {
+  void wait(Wait wait, unsigned mask = 0, std::source_location at = {}) {
     Thread& thread = current();
     thread.wait = wait;
     thread.mask = mask;
+    thread.at = at;
     thread.fibre = fibre_;
     ++at_;
     to_scheduler();
@@ -366,7 +368,8 @@ class Block {
       const unsigned mask = first.mask;
       const auto is_meant = [&](const Thread& lane) { return (mask >> (&lane - warp.data()) & 1) != 0; };
       if (!std::ranges::all_of(warp, [&](const Thread& lane) {
-            return !is_meant(lane) || (!lane.ended && lane.wait == Wait::warp && lane.mask == mask);
+            return !is_meant(lane) || (!lane.ended && lane.wait == Wait::warp && lane.mask == mask &&
+                                       lane.at.line() == first.at.line() && lane.at.column() == first.at.column());
           }))
         continue;
       unsigned votes = 0;
@@ -426,9 +429,12 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
   late_copies.upload();
   const OpenMemory open;
   Block threads_of_block(block, grid, shared_bytes, kernel);
-  for (unsigned z = 0; z < grid.z; ++z)
-    for (unsigned y = 0; y < grid.y; ++y)
-      for (unsigned x = 0; x < grid.x; ++x) threads_of_block.run({x, y, z});
+  const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+  for (std::uint64_t i = 0; i < blocks; ++i) {
+    const std::uint64_t n = thread_order == ThreadOrder::descending ? blocks - 1 - i : i;
+    threads_of_block.run({static_cast<unsigned>(n % grid.x), static_cast<unsigned>(n / grid.x % grid.y),
+                          static_cast<unsigned>(n / grid.x / grid.y)});
+  }
 }
 
 void* allocate_on_gpu(std::size_t bytes) {
@@ -472,18 +478,18 @@ int lane() {
   return running->current().number % kWarp;
 }
 
-std::uint64_t exchange(unsigned mask, std::uint64_t value, int source) {
+std::uint64_t exchange(unsigned mask, std::uint64_t value, int source, std::source_location at) {
   Thread& thread = running->current();
   thread.value = value;
   thread.source = source;
-  running->wait(Wait::warp, mask);
+  running->wait(Wait::warp, mask, at);
   return thread.received;
 }
 
-unsigned ballot(unsigned mask, bool predicate) {
+unsigned ballot(unsigned mask, bool predicate, std::source_location at) {
   Thread& thread = running->current();
   thread.value = predicate ? 1 : 0;
-  running->wait(Wait::warp, mask);
+  running->wait(Wait::warp, mask, at);
   return thread.votes;
 }
 

@@ -12,7 +12,8 @@
 //   - an access outside of an array, by AddressSanitizer: the memory of a block has exactly the size that was asked
 //   for;
 //   - a number that no thread wrote: the memory of a block begins as NaN;
-//   - threads that wait for each other for ever, such as a barrier that only some threads reach: run_grid() throws.
+//   - threads that wait for each other for ever, such as a barrier that only some threads reach, or a word of the warp
+//     (a shuffle, a vote) that its lanes do not all reach at the same place of the source: run_grid() throws.
 //
 // An example, a sum over the threads of a block with a barrier:
 //
@@ -26,6 +27,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <source_location>
 #include <type_traits>
 
 #define __global__
@@ -40,7 +42,8 @@ struct dim3 {
 
 namespace heed::emulation {
 
-/// The order in which the threads of a block run between two waits.
+/// The order in which the threads of a block run between two waits, and the blocks of a grid one after the other
+/// (from the last to the first with `descending`).
 enum class ThreadOrder {
   ascending,
   descending,
@@ -81,10 +84,12 @@ void* block_memory();
 /// Waits until all threads of the block that have not ended wait here.
 void wait_for_block();
 /// Hands `value` to the other threads of the warp: returns the value of the lane `source` where the lane is in `mask`,
-/// otherwise the own value. All lanes of `mask` must call this function with the same mask.
-std::uint64_t exchange(unsigned mask, std::uint64_t value, int source);
-/// Returns a word with a bit for each lane of `mask`: whether its `predicate` is true.
-unsigned ballot(unsigned mask, bool predicate);
+/// otherwise the own value. All lanes of `mask` must call this function with the same mask, at the same place of the
+/// source, `at`.
+std::uint64_t exchange(unsigned mask, std::uint64_t value, int source,
+                       std::source_location at = std::source_location::current());
+/// Returns a word with a bit for each lane of `mask`: whether its `predicate` is true. `at` is as in exchange().
+unsigned ballot(unsigned mask, bool predicate, std::source_location at);
 /// Stands in for mma.m16n8k16 (see tensor/cuda_mma.h): all lanes of a warp compute C += A B, sums in the order of the
 /// columns of A.
 void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
@@ -97,11 +102,11 @@ void load_matrices(std::uint32_t (&words)[4], const std::uint32_t* row, bool tra
 int lane();
 
 template <class T>
-T exchange_value(unsigned mask, T value, int source) {
+T exchange_value(unsigned mask, T value, int source, std::source_location at) {
   static_assert(sizeof(T) <= sizeof(std::uint64_t) && std::is_trivially_copyable_v<T>);
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof(T));
-  bits = exchange(mask, bits, source);
+  bits = exchange(mask, bits, source, at);
   std::memcpy(&value, &bits, sizeof(T));
   return value;
 }
@@ -119,35 +124,36 @@ constexpr int warpSize = 32;
 inline void __syncthreads() {
   heed::emulation::wait_for_block();
 }
-inline void __syncwarp(unsigned mask = 0xFFFFFFFF) {
-  heed::emulation::ballot(mask, true);
+using HeedPlace = std::source_location;  // where in the source a word of the warp stands
+inline void __syncwarp(unsigned mask = 0xFFFFFFFF, HeedPlace at = HeedPlace::current()) {
+  heed::emulation::ballot(mask, true, at);
 }
-inline unsigned __ballot_sync(unsigned mask, int predicate) {
-  return heed::emulation::ballot(mask, predicate != 0);
+inline unsigned __ballot_sync(unsigned mask, int predicate, HeedPlace at = HeedPlace::current()) {
+  return heed::emulation::ballot(mask, predicate != 0, at);
 }
-inline int __any_sync(unsigned mask, int predicate) {
-  return heed::emulation::ballot(mask, predicate != 0) != 0;
+inline int __any_sync(unsigned mask, int predicate, HeedPlace at = HeedPlace::current()) {
+  return heed::emulation::ballot(mask, predicate != 0, at) != 0;
 }
-inline int __all_sync(unsigned mask, int predicate) {
-  return heed::emulation::ballot(mask, predicate != 0) == mask;
+inline int __all_sync(unsigned mask, int predicate, HeedPlace at = HeedPlace::current()) {
+  return heed::emulation::ballot(mask, predicate != 0, at) == mask;
 }
 template <class T>
-T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
+T __shfl_sync(unsigned mask, T value, int source, int width = 32, HeedPlace at = HeedPlace::current()) {
   const int lane = heed::emulation::lane();
-  return heed::emulation::exchange_value(mask, value, lane / width * width + source % width);
+  return heed::emulation::exchange_value(mask, value, lane / width * width + source % width, at);
 }
 template <class T>
-T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32) {
+T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, HeedPlace at = HeedPlace::current()) {
   const int lane = heed::emulation::lane(), source = lane ^ bits;
-  return heed::emulation::exchange_value(mask, value, source / width <= lane / width ? source : lane);
+  return heed::emulation::exchange_value(mask, value, source / width <= lane / width ? source : lane, at);
 }
 template <class T>
-T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, HeedPlace at = HeedPlace::current()) {
   const int lane = heed::emulation::lane(), source = lane + static_cast<int>(delta);
-  return heed::emulation::exchange_value(mask, value, source / width == lane / width ? source : lane);
+  return heed::emulation::exchange_value(mask, value, source / width == lane / width ? source : lane, at);
 }
 template <class T>
-T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, HeedPlace at = HeedPlace::current()) {
   const int lane = heed::emulation::lane(), source = lane - static_cast<int>(delta);
-  return heed::emulation::exchange_value(mask, value, source >= lane / width * width ? source : lane);
+  return heed::emulation::exchange_value(mask, value, source >= lane / width * width ? source : lane, at);
 }

@@ -1,5 +1,6 @@
 #include "cuda_emulation.h"
 
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -126,6 +127,34 @@ TEST_CASE("emulation of CUDA: a warp loads four matrices, also transposed") {
                                   load_matrices(words, shared_memory<std::uint32_t>() + 1);
                                 }),
                        "emulation of CUDA: an address is not aligned to 16 bytes", Error);
+}
+
+TEST_CASE("emulation of CUDA: lanes that wait at different places of the source wait for ever") {
+  CHECK_THROWS_WITH_AS(run_grid({1}, {32}, 0,
+                                [] {
+                                  if (threadIdx.x < 7) __syncwarp();
+                                  warp_sum(1);
+                                }),
+                       "internal: the threads of a block wait for each other for ever: 0 at a barrier of the block, 32 "
+                       "at one of a warp, 0 have ended",
+                       Error);
+}
+
+TEST_CASE("emulation of CUDA: a maximum is NaN for all threads where one number is NaN") {
+  for (const auto order : kThreadOrders) {
+    set_thread_order(order);
+    std::vector<float> of_warp(64), of_block(64);
+    run_grid({1}, {64}, 2 * sizeof(float), [&] {
+      const float x = threadIdx.x == 5 ? NAN : static_cast<float>(threadIdx.x);
+      of_warp[threadIdx.x] = warp_max(x);
+      of_block[threadIdx.x] = block_max(x, shared_memory<float>());
+    });
+    for (std::size_t i = 0; i < 64; ++i) {
+      CHECK(std::isnan(of_warp[i]) == (i < 32));
+      CHECK(std::isnan(of_block[i]));
+    }
+  }
+  set_thread_order(emulation::ThreadOrder::ascending);
 }
 
 TEST_CASE("emulation of CUDA: threads that wait for ever are an error, and so is what a thread throws") {

@@ -147,7 +147,7 @@ __global__ void attention_kernel(AttentionOperands<T> a, T* out) {
     for (int r = 0; r < kRowsOfWarp; ++r) {
       const std::int64_t i = tile.begin + first + r;
       const T s = logit(a, tile, i, j, products[r], scale, key_products + (first + r) * a.vectors);
-      const T tile_largest = warp_max(s), now = tile_largest > largest[r] ? tile_largest : largest[r];
+      const T now = larger(warp_max(s), largest[r]);
       const T never = static_cast<T>(-INFINITY);
       const T factor = largest[r] > never ? std::exp(largest[r] - now) : T(0);
       T p = s > never ? std::exp(s - now) : T(0);
@@ -156,8 +156,8 @@ __global__ void attention_kernel(AttentionOperands<T> a, T* out) {
       if (factor != 1) {
         for (std::int64_t c = lane; c < a.d; c += 32) sums[(first + r) * a.d + c] *= factor;
         for (std::int64_t c = lane; c < a.vectors; c += 32) by_distance[(first + r) * a.vectors + c] *= factor;
-        __syncwarp();
       }
+      __syncwarp();
       if (p > 0) p = drop(p, a.mask, tile.weights_at + i * tile.place.keys + j);
       weights[(first + r) * kStride + lane] = p;
       if (a.relative_values) add_by_distance(a, i, j, p, by_distance + (first + r) * a.vectors);

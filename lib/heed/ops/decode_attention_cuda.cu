@@ -129,7 +129,7 @@ __global__ void decode_attention_kernel(DecodeOperands<T> a) {
     __syncthreads();
     T s = thread < count ? weights[thread] : never;
     if (terms.bias && thread < count) s += terms.bias[head * terms.bias_stride + terms.longest - row.length + t];
-    const T of_step = block_max(s, scratch), now = of_step > largest ? of_step : largest;
+    const T now = larger(block_max(s, scratch), largest);
     const T shrink = now > largest ? std::exp(largest - now) : T(1);
     const T p = s == never ? T(0) : std::exp(s - now);
     total = total * shrink + block_sum(p, scratch);

@@ -8,6 +8,9 @@
 namespace heed {
 namespace {
 
+/// The largest number of threads of a block, which a GPU has: each may use few registers then.
+constexpr unsigned kMostThreads = 1024;
+
 /// Returns whether the number a is above b. NaN is below all other numbers.
 template <class T>
 __device__ bool above(T a, T b) {
@@ -41,8 +44,8 @@ __device__ Candidate<T> next_candidate(const T* row, std::int64_t columns, Candi
 /// best of all candidates is the next of the k numbers, and its thread looks for another candidate. With
 /// `log_softmax`, the logarithm of the sum of the row's exponentials is subtracted from the values.
 template <class T>
-__global__ void top_k_kernel(const T* x, std::int64_t columns, std::int64_t k, bool log_softmax, T* values,
-                             std::int32_t* indices) {
+__global__ void __launch_bounds__(kMostThreads)
+    top_k_kernel(const T* x, std::int64_t columns, std::int64_t k, bool log_softmax, T* values, std::int32_t* indices) {
   const T* const row = x + blockIdx.x * columns;
   values += blockIdx.x * k;
   indices += blockIdx.x * k;
@@ -80,7 +83,7 @@ template <class T>
 void find_largest(CudaContext& device, Tensor<T> x, std::int64_t k, bool log_softmax, T* values,
                   std::int32_t* indices) {
   // With many threads, each looks through few numbers when it needs another candidate.
-  const unsigned threads = x.columns() <= 256 ? 32 : x.columns() <= 4096 ? 256 : 1024;
+  const unsigned threads = x.columns() <= 256 ? 32 : x.columns() <= 4096 ? 256 : kMostThreads;
   launch(device, {static_cast<unsigned>(x.rows()), threads, threads / 32 * sizeof(T)}, top_k_kernel<T>, x.data(),
          x.columns(), k, log_softmax, values, indices);
 }

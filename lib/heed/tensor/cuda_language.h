@@ -161,10 +161,11 @@ __device__ T block_sum(T value, T* scratch) {
   return combine_block(value, T(0), scratch, [](T a, T b) { return a + b; });
 }
 
-/// Returns the largest of the values of all threads of a block to each of them (see combine_block()).
+/// Returns the largest of the values of all threads of a block to each of them (NaN where one of them is NaN; see
+/// combine_block()).
 template <class T>
 __device__ T block_max(T value, T* scratch) {
-  return combine_block(value, value, scratch, [](T a, T b) { return a > b ? a : b; });
+  return combine_block(value, value, scratch, larger<T>);
 }
 
 }  // namespace heed
