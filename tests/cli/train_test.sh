@@ -19,7 +19,8 @@ expect 0 '' '*train: saved m.h5 after update *finished: --after 2e is reached' \
 expect 0 'event?update?epoch*update?2?*saved?*finished?*' '' \
   bash -c "'$train' ${small[*]} -q --tsv - -v vocab -m n.h5 --after 2e --log-format tsv --disp-freq 1u <a.tsv"
 if command -v h5diff >/dev/null; then h5diff m.h5 n.h5 /parameters /parameters || fail "a TSV gives another model"; fi
-expect 0 '{"event":"update",*}' '' "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m m.h5 --after 3e --log-format jsonl
+expect 0 '{"event":"update",*}' '' "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m m.h5 --after 3e --log-format jsonl --log all
+grep -q '^train: m.h5: goes on after update 4' all || fail "-q leaves --log without messages: $(cat all)"
 expect 0 '*goes on after update*speed expected*target tokens/s*products of the layers*Mflop a target token*optimiser*GB/s*waiting at barriers*' '' "$train" "${small[@]}" -t a.en a.fr -v vocab -m m.h5 --after 9e --dry-run
 expect 0 '*pairs read*duplicates*one side 3 times longer*unknown: 0*of them in the training text: 60*parameters*memory*speed*target tokens/s*time until 20e*' '*' \
   "$train" "${small[@]}" -t a.en a.fr --valid-sets a.tsv -v vocab --check

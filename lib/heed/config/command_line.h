@@ -47,7 +47,7 @@ struct CommonOptions {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Common");
-    visit(quiet, {.name = "quiet", .help = "print only warnings and errors", .letter = 'q'});
+    visit(quiet, {.name = "quiet", .help = "print only warnings and errors; --log gets all messages", .letter = 'q'});
     visit(verbose, {.name = "verbose", .help = "print more messages", .letter = verbose_letter});
     visit(log, {.name = "log", .help = "write messages to FILE instead of stderr", .value = "FILE"});
   }

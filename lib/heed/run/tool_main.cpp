@@ -19,8 +19,11 @@
 namespace heed {
 namespace {
 
+/// Returns which messages a log has. --quiet is about the terminal: a file of --log has all of them.
 Verbosity verbosity(const CommonOptions& common) {
-  return common.quiet ? Verbosity::quiet : common.verbose ? Verbosity::verbose : Verbosity::normal;
+  return common.quiet && common.log.empty() ? Verbosity::quiet
+         : common.verbose                   ? Verbosity::verbose
+                                            : Verbosity::normal;
 }
 
 /// Ends the process as SIGPIPE does by default, even when the parent process has made this process ignore SIGPIPE.
