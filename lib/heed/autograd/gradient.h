@@ -110,8 +110,8 @@ class Gradient {
   }
   /// Tells whether the gradient is present and no op has added to the gradient yet.
   bool empty() const { return state_ && !state_->begun; }
-  /// Tells whether the gradient is known to be 1 without reading it: that of the loss from which the backward pass
-  /// starts.
+  /// Tells whether the gradient is the gradient of the loss from which the backward pass starts. That gradient is 1, so
+  /// that an op need not read it; on a GPU, reading it would make the host wait.
   bool is_one() const { return state_ && state_->is_one; }
   /// Says that the gradient is 1.
   void set_one() const {

@@ -24,8 +24,9 @@ template <class T>
 struct Variable {
   Tensor<T> value;
   Gradient<T> gradient;
-  /// The value of the variable rounded to bfloat16, for matrix products: beside `value`, or in its place, in half the
-  /// memory, if Graph::rounded_result() created the variable.
+  /// The value of the variable rounded to bfloat16, which matrix products read; absent if no rounded value is stored.
+  /// If Graph::rounded_result() created the variable, `rounded` is the only stored value, in half the memory, and
+  /// `value` is absent. Otherwise `rounded` is stored in addition to `value`.
   Tensor<Bfloat16> rounded = {};
 
   const Shape& shape() const { return is_rounded() ? rounded.shape() : value.shape(); }

@@ -15,9 +15,10 @@ struct Cluster {
   /// for 10^3 ... 10^12; latency in s, ms, us or ns. Throws UsageError, naming `option`, where one is missing or wrong.
   static Cluster parse(const std::string& option, const std::string& text);
 
-  /// Returns how many seconds an update waits for the network on `ranks` machines: each rank sends the others their
-  /// slices of `sums` gradient sums of `bytes` bytes, and its slice of the new parameters; and the ranks agree on some
-  /// numbers.
+  /// Returns how many seconds an update waits for the network on `ranks` machines. `bytes` is the size in bytes of one
+  /// array of all gradients, and `sums` is the number of gradient sums that each rank sends. In an update, each rank
+  /// sends to every other rank that rank's slice of each sum; then each rank sends its slice of the new parameters; and
+  /// all ranks agree on some numbers, such as the loss.
   double exchange_seconds(int ranks, double sums, double bytes) const;
 };
 

@@ -20,9 +20,9 @@ struct SubwordSampling {
 /// The sentence pairs of other windows, cut into pieces that are drawn anew in each epoch. How a sentence is cut
 /// depends on the seed, the epoch and the sentence's line alone, so that neither threads nor an interruption change it.
 ///
-/// A sentence is cut again from the text that its pieces stand for. It keeps its pieces if the vocabulary lacks one of
-/// them, so that their text is not known, or lacks one of the new pieces, or if the new pieces are too many. The new
-/// pieces of a word have the word's links.
+/// A sentence is joined to its tokens and cut into pieces again. The sentence keeps its old pieces in three cases: one
+/// of the old pieces is unknown (`<unk>`), so that the text is not known; one of the new pieces is unknown; or the new
+/// pieces are too many. In an aligned corpus, all new pieces of a word get the links of the word.
 class SampledCorpus final : public ExampleWindows {
  public:
   /// The other objects must outlive this one. The windows are those of `corpus`.

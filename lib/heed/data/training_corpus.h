@@ -32,8 +32,9 @@ class TrainingCorpus final : public ParallelWindows {
 
   explicit TrainingCorpus(Communicator& ranks, const std::optional<ShuffleWindow>& window = std::nullopt);
 
-  /// Adds blocks to the corpus: rank r gives block r of the next ranks.size() blocks, then block r of the blocks after
-  /// them, and so on. All ranks give equally many blocks. Collective, as the next two functions are.
+  /// Adds blocks to the corpus. The blocks of the text are dealt out to the ranks in turn: with n ranks, rank r passes
+  /// the blocks r, r + n, r + 2 n, ... of those that follow the blocks of earlier calls. All ranks must pass the same
+  /// number of blocks. Collective, like finish() and load().
   void add(const std::vector<ParallelCorpus>& blocks);
   /// Completes the corpus and loads the first window of the first epoch.
   void finish();

@@ -34,8 +34,9 @@ std::vector<PieceLink> piece_links(std::string_view line, std::span<const int> s
 /// brackets after the last word are linked to the last word. `linear_tree` is what linearize_tree() makes.
 std::vector<AlignmentLink> links_to_leaves(std::string_view linear_tree);
 
-/// Returns the links of a sentence pair whose words have been cut into other pieces: the word of each piece before, and
-/// now.
+/// Converts the links of a sentence pair whose words have been cut into other pieces: a link between two old pieces
+/// becomes links between all new pieces of the two words. `source_before` and `target_before` have the index of the
+/// word of each old piece; `source_now` and `target_now` have the index of the word of each new piece.
 std::vector<PieceLink> links_of_new_pieces(std::span<const PieceLink> links, std::span<const int> source_before,
                                            std::span<const int> target_before, std::span<const int> source_now,
                                            std::span<const int> target_now);

@@ -24,8 +24,8 @@ struct Beam {
   std::size_t finished = 0;  ///< the number of its hypotheses that are finished
 };
 
-/// A continuation of the hypothesis in `row` by `token`; `sum` includes the log-probability of `token`. `rank` is `sum`
-/// without what the token costs because earlier groups have it.
+/// A continuation of the hypothesis in `row` by `token`. `sum` includes the log-probability of `token`. `rank` is `sum`
+/// minus the penalty of diverse beam search for a token by which earlier groups continue, too.
 struct Candidate {
   double rank, sum;
   std::int32_t row, token;

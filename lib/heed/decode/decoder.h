@@ -10,8 +10,9 @@
 
 namespace heed {
 
-/// Translates batches of sources with one model, or with an ensemble, by the search that suits the models: a model that
-/// gives its sources labels needs none. An object computes on one thread, or on a team of threads.
+/// Translates batches of sources with one model or an ensemble. The kind of the models decides how: search() uses step
+/// models, mask_predict() uses models that predict all positions at once, and classify() uses models that give labels
+/// to their sources. A Decoder computes on one thread, or on a team of threads.
 class Decoder {
  public:
   /// `classifies` tells whether the model gives its sources labels (is_classifier()).

@@ -29,9 +29,11 @@ bool is_better(const Hypothesis& a, const Hypothesis& b) {
   return a.ids < b.ids;
 }
 
-/// The search for one sentence. The beginnings that are open, which have not been continued, are in blocks of one
-/// length each. The model continues a block, and then the best of the continuations, until none is left; then it is fed
-/// the next block from the start. So the open beginnings need no state of the model.
+/// The search for one sentence. A beginning is open until it has been continued. The open beginnings are stored in
+/// blocks; all beginnings of a block have the same length. The search continues the beginnings of one block by one
+/// token, keeps the best continuations in the rows of the model and continues these in turn, and stores the other
+/// continuations as new blocks. When no continuation is left, the search starts the model anew and feeds it the tokens
+/// of the next block. Therefore open beginnings need no stored state of the model.
 class ExhaustiveSearch {
  public:
   ExhaustiveSearch(StepModel& model, const PackedIds& source, int sentence, const SearchOptions& options)

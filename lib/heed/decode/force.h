@@ -16,9 +16,11 @@ class ForcedDecoder {
   ForcedDecoder(const Model<float>& model, ParameterValues<float>& parameters, Precision precision,
                 std::shared_ptr<PackedParameters<float>> packed = nullptr);
 
-  /// Computes log p of each target token given the source and the earlier target tokens; `</s>` counts as a target
-  /// token. Returns [sentence][token]. A model that predicts all positions at once knows of the target only its length,
-  /// whose log-probability stands for that of `</s>` unless the model predicts `</s>`.
+  /// Computes log p, in nats, of each target token given the source and the earlier target tokens; `</s>` counts as a
+  /// target token. Returns [sentence][token]. A model that predicts all positions at once reads a target whose tokens
+  /// are all masked, so that it knows only the length of the target. If such a model does not predict `</s>`, the
+  /// element of `</s>` is the log-probability of the length, which is minus infinity for a length that the model cannot
+  /// predict.
   std::vector<std::vector<float>> scores(const Batch& batch);
 
   /// Gives the attention weights of the model, when it reads these sources and targets, to `trace`, in the memory of

@@ -8,9 +8,10 @@
 
 namespace heed {
 
-/// Translates a batch of sources to linear trees, as Decoder::translate() does. `words` has the number of words of each
-/// source, which is the number of words of its trees. A tree has at most options.max_output_length pieces, unless it
-/// has more words, and at most a number that grows with its source, which no tree of a treebank needs.
+/// Translates a batch of sources to linear trees by Decoder::translate(). `words` has the number of words of each
+/// source; each tree of a source has the same number of words. Let n be the number of pieces of a source, `</s>`
+/// included. A tree of the source has at most 8 n + 16 pieces, which is more than any tree of a treebank needs, and at
+/// most options.max_output_length pieces; but both limits are raised to the number of words.
 std::vector<std::vector<Hypothesis>> parse(Decoder& decoder, const PackedIds& source, std::span<const int> words,
                                            const TreePieces& pieces, SearchOptions options);
 

@@ -20,8 +20,9 @@ class NextTokens {
   float log_probability(std::int32_t token) const { return scores_[static_cast<std::size_t>(token)] - normalizer_; }
   /// Lowers the log-probability of a token; minus infinity forbids it.
   void lower(std::int32_t token, float log_probability);
-  /// Gives the probability that the tokens have lost to <pad>, which no search produces. So the log-probabilities of
-  /// all other tokens remain those of the model.
+  /// Must be called after the last lower(): adds the probability that lower() has taken from tokens to the probability
+  /// of `<pad>`, which no search produces. The probabilities then sum to 1 again, and the log-probabilities of the
+  /// tokens that no rule has lowered are still those of the model.
   void finish();
 
  private:

@@ -44,7 +44,8 @@ struct SearchOptions {
   double repetition_penalty = 1;
   /// The number of groups of diverse beam search, which divides beam_size; 1 is ordinary beam search.
   int beam_groups = 1;
-  /// What a group of hypotheses loses for a piece, each time that an earlier group has it in the same place.
+  /// Diverse beam search: the amount by which a continuation by a piece ranks lower, for each hypothesis of an earlier
+  /// group that continues by the same piece in this step.
   double diversity_strength = 0.5;
   /// The most beginnings of a translation that exhaustive search continues.
   int max_expansions = 100000;

@@ -44,8 +44,9 @@ class Communicator {
   /// Returns the largest of the numbers that the ranks give.
   virtual std::int64_t largest(std::int64_t number) = 0;
 
-  /// Says that this process ends after an error that all ranks know of. After another error, a process leaves the
-  /// others without a word, and the launcher ends them.
+  /// Must be called before this process ends because of an error that all ranks know: the process then leaves the group
+  /// in the regular way. After any other error, the process ends without telling the other ranks, and the launcher ends
+  /// them.
   void end_together() { ends_together_ = true; }
 
   /// Returns the smallest of the numbers that the ranks give.
@@ -131,7 +132,8 @@ void run_on_first(Communicator& ranks, const std::function<void()>& work);
 /// Returns how many processes the launcher has started together, from the environment variables that it sets; 1 without
 /// a launcher.
 int launched_processes();
-/// Returns this process's number among them, from the environment too.
+/// Returns the number of this process, from 0, among the processes that the launcher has started, from the environment
+/// variables that the launcher sets; 0 without a launcher.
 int launched_rank();
 
 }  // namespace heed

@@ -90,9 +90,10 @@ class DecoderCache {
   /// begin_step() or begin_chains() added. qkv is [R, 3D], for R rows (hypotheses) and model width D: query, key and
   /// value of each hypothesis, side by side. The query is not stored.
   void append(int layer, Tensor<T> qkv);
-  /// Returns, for the last position of each row, which begin_step() or begin_chains() added, where one layer's state is
-  /// to be stored, and the state of the position before. The steps must be computed in this order: the position before
-  /// may be the last position of an earlier row. Valid until the next call.
+  /// Returns one StateStep for each row, about the new position that begin_step() or begin_chains() added: the address
+  /// at which the state of `layer` at the new position must be stored, and the address of the state at the position
+  /// before. The caller must compute the steps in the order of the rows, because the position before may be the new
+  /// position of an earlier row. The result is valid until the next call.
   std::span<const StateStep<T>> states(int layer);
   /// Replaces the rows (hypotheses) after a step of beam search: the new row i is a copy of the old row parents[i]. An
   /// old row may occur in `parents` several times or never; parents.size() is the new number of rows.
@@ -103,13 +104,15 @@ class DecoderCache {
   /// Stores a number that the decoder counts along a row (hypothesis), such as the words so far, with the last position
   /// of row r, which begin_step() or begin_chains() added.
   void set_count(std::size_t r, std::int32_t count) { counts_[slot_of(r, lengths_[r] - 1)] = count; }
-  /// Returns the count at the position before the last one of row r, or 0 where there is none. The position may be the
-  /// last one of an earlier row, so that the rows must be counted in their order.
+  /// Returns the count that set_count() stored at the position before the last position of row r, or 0 if row r has
+  /// only one position. That position may be the last position of an earlier row, so that the caller must count the
+  /// rows in ascending order.
   std::int32_t count_before(std::size_t r) const { return lengths_[r] > 1 ? counts_[slot_of(r, lengths_[r] - 2)] : 0; }
 
   /// Returns the vectors of set_words(), [S, D].
   Tensor<T> words() const { return words_; }
-  /// Returns the row in words() of the source word whose number is the count at the last position of row r.
+  /// Returns the index of a row of words(): the row of source word number w, where w is the count at the last position
+  /// of row r.
   std::int32_t word_of(std::size_t r) const;
 
   int rows() const { return static_cast<int>(lengths_.size()); }

@@ -167,11 +167,13 @@ class Model {
   virtual Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace = nullptr) const = 0;
   /// Returns the training loss of a batch, a scalar. `sums`, where not null, receives the sums over the batch. Throws
   /// Error if an alignment is to be learnt and the model has no cross-attention.
-  /// `soft`, where it has teachers, takes a share of the targets (see ops/cross_entropy.h); R-Drop does not go with it.
+  /// If `soft` has teachers, their predictions take a share of the targets (see SoftTargets in ops/cross_entropy.h).
+  /// Throws Error if `soft` has teachers and the graph computes R-Drop (options.consistency above 0).
   Variable<T> loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, PendingSums* sums,
                    const SoftTargets<T>& soft = {}) const;
-  /// Returns the output layer, and its input for each token of a batch that a training would predict. The graph is one
-  /// for inference, whose memory the result refers to.
+  /// Returns the model as a teacher of a batch: the hidden states [R, D] of the R tokens that a training would predict,
+  /// and the weight and the bias of the output layer. `graph` must be a graph for inference; the result is valid until
+  /// the graph is reset.
   TeacherStates<T> states(Graph<T>& graph, const Batch& batch) const;
   /// Returns whether the model predicts all positions of a target at once.
   bool is_parallel() const { return heed::is_parallel(config_); }
@@ -193,16 +195,17 @@ class Model {
   /// Returns the attention layers: one element for each kind of attention that the model has, or several where the
   /// layers of a kind differ, in the order of the layers.
   virtual std::vector<AttentionLayers> attention_layers() const = 0;
-  /// Returns where the tokens that an attention layer (counted from 0) attends to lie in an image of the model's size;
-  /// for self-attention, they are the queries, too. A Trace receives the layer's weights with the sequences of the grid
-  /// for each image. Nothing: the tokens are no patches of an image.
+  /// Returns the places in the image of the tokens that attention layer number `layer` (from 0) attends to, for an
+  /// image of the model's size; in self-attention, the same tokens are the queries. Returns nothing if these tokens are
+  /// not patches of an image. A Trace receives the weights of the layer with the sequences of the grid, once for each
+  /// image of the batch.
   virtual std::optional<ImageGrid> image_grid(AttentionKind /*kind*/, int /*layer*/) const { return {}; }
   /// Returns the numbers by which the model encodes positions, for the first `positions` positions or as many as the
   /// model has; nothing for a model that does not encode positions. Memory comes from the arena of the graph.
   virtual std::vector<PositionTable> position_tables(Graph<T>& graph, std::int64_t positions) const;
-  /// Returns the residual connections with normalisation, from which, together with products() and attention_layers(),
-  /// cost models predict the time of the model's layers. Nothing: the layers have other work too, so that only a
-  /// measurement of whole batches can tell their time.
+  /// Returns the residual connections with normalisation of the model. Cost models predict the time of the layers from
+  /// the result, products() and attention_layers(). Returns nothing if the layers also have other work; their time can
+  /// then only be measured, with whole batches.
   virtual std::optional<ResidualNorms> residual_norms() const = 0;
 
  protected:

@@ -102,8 +102,9 @@ std::optional<int> longest_sequence(const ModelConfig& config);
 const ImageInput* image_input(const ModelConfig& config);
 /// Returns the number of tokens that a model makes of an image; 0 if it reads text.
 std::int32_t image_tokens(const ModelConfig& config);
-/// Returns what an image counts for, in tokens, where a batch is cut into shards: for how many tokens a weight of the
-/// model is multiplied, so that reading and adding up the weights takes about the same part of the work in all models.
+/// Returns the work of one image, measured in tokens, by which a batch of images is cut into shards: the mean number of
+/// tokens by which a weight of the model is multiplied. With this measure, reading the weights and adding up their
+/// gradients takes about the same part of the time of a shard in all models. Returns 0 if the model reads text.
 std::int32_t image_work(const ModelConfig& config);
 /// Returns whether the model gives its source one of several labels, instead of writing a text.
 bool is_classifier(const ModelConfig& config);

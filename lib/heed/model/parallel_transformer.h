@@ -10,10 +10,10 @@ namespace heed {
 ///
 /// In training, the number of masked tokens of a target is drawn uniformly from 1 ... all, then the tokens; the loss is
 /// the cross-entropy of the masked tokens. Which tokens are masked depends on the seed, the update and the sequence's
-/// number within the update only. Without TransformerConfig::fixed_length, the number of target tokens is predicted
-/// from the encoder's output, and counts in the loss like one more token; the `</s>` at the end is always given. With
-/// it, every target has that many positions: `</s>` is predicted too, and the positions after it are masked and count
-/// for nothing.
+/// number within the update only. If TransformerConfig::fixed_length is 0, the model predicts the number of target
+/// tokens from the encoder's output; this prediction counts in the loss like one more token, and the `</s>` at the end
+/// is always given. If fixed_length is above 0, every target has fixed_length positions; the model also predicts
+/// `</s>`, and the positions after `</s>` are masked and do not count in the loss.
 template <class T>
 class ParallelTransformer : public Transformer<T> {
  public:

@@ -372,8 +372,8 @@ template <class T>
 Variable<T> collect_weights(Graph<T>& graph, std::span<const Variable<T>> steps, const TimeOrder& order,
                             std::span<const std::int32_t> source_offsets, PackedOffsets target, PackedOffsets source) {
   const Variable<T> all = attention_weights(graph, target, source, 1);
-  // Calls body(t, from, to, length) for the weights of each query: those of step t from `from` on are those of all
-  // from `to` on.
+  // Calls body(t, from, to, length) for each query: the `length` weights of the query begin at element `from` of the
+  // weights of step t, and belong at element `to` of `all`.
   const auto for_each_query = [steps, order, source_offsets, target, source](const auto& body) {
     for (std::int64_t t = 0; t < std::ssize(steps); ++t)
       for (std::int64_t r = 0; r < order.rows(t); ++r) {

@@ -30,9 +30,11 @@
 
 namespace heed {
 
-/// What a recurrent decoder keeps of the sources of a batch, in memory of its own on the device: for each source token,
-/// a value of the attention [S, D] and a key [S, D], which is absent where the values are the keys; or for each
-/// sequence, the context [B, D] and what the context adds to the gates [B, G D].
+/// The data of the encoded sources that a recurrent decoder reads at each step, in memory of the device that the object
+/// owns. A model with attention has `values` [S, D], one row for each source token, and `keys` [S, D]; `keys` is absent
+/// if the values serve as keys. A model that reads a context at every step has `context` [B, D], one row for each
+/// sequence, and `context_gates` [B, G D], the part of the gates that the context gives. Tensors that the model does
+/// not use are absent.
 template <class T>
 struct RnnMemory {
   explicit RnnMemory(Device device) : arena(device.arena().source()) {}

@@ -13,9 +13,10 @@
 
 namespace heed {
 
-/// The windows of all images of a batch, of one of the two partitions of a stage: the operands of attention within
-/// windows, and the way from the plain partition to this one and back, for gather_rows(). Both ways are empty for the
-/// plain partition.
+/// The windows of all images of a batch within which a layer attends: the plain windows or the shifted windows of a
+/// stage. `offsets` and `windows` are operands of attention. gather_rows(x, to) brings rows from the order of the plain
+/// windows into the order of these windows, and gather_rows(x, back) brings them back; `to` and `back` are empty for
+/// the plain windows.
 struct BatchWindows {
   PackedOffsets offsets;
   PackedWindows windows;
@@ -54,7 +55,9 @@ class SwinLayer {
 struct SwinStage {
   GridSize grid;
   WindowPartition plain, shifted;
-  /// The way from plain to shifted windows and back. Empty where one window covers the grid, so that no layer shifts.
+  /// Orders for gather_rows(): `to_shifted` brings rows from the order of the plain windows into the order of the
+  /// shifted windows, and `from_shifted` brings them back. Both are empty if one window covers the grid, so that no
+  /// layer shifts.
   std::vector<std::int32_t> to_shifted = {}, from_shifted = {};
   NormChain norms;
   std::vector<SwinLayer> layers = {};

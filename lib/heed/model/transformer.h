@@ -35,16 +35,18 @@ class Transformer : public Model<T> {
 
   /// Runs the encoder on packed source sentences. `trace`, if not null, receives the attention weights.
   EncoderOutput<T> encode(Graph<T>& graph, const PackedIds& source, Trace<T>* trace = nullptr) const;
-  /// Runs the decoder on all positions of given target inputs at once. `encoded` is the output of encode(), whose
-  /// sentences `offsets` gives together with those of the N target tokens `target_in`, which must stay in memory until
-  /// the backward pass has ended. Returns the decoder's output [N, D], the input of the output layer.
+  /// Runs the decoder on all positions of the given target inputs at once (teacher forcing). `encoded` is the output of
+  /// encode(). `target_in` holds the N target tokens, which must stay in memory until the backward pass has ended.
+  /// `offsets` gives the sequences of the source tokens and of the target tokens. Returns the decoder's output [N, D],
+  /// the input of the output layer.
   Variable<T> decode(Graph<T>& graph, const EncoderOutput<T>& encoded, std::span<const std::int32_t> target_in,
                      const DecoderOffsets& offsets, Trace<T>* trace = nullptr) const;
 
   /// Computes the keys and values of each decoder layer's cross-attention, [S, 2D] for S source tokens, in memory of
   /// `arena`, which is of the device.
   std::vector<Tensor<T>> project_memory(Graph<T>& graph, const EncoderOutput<T>& encoded, Arena& arena) const;
-  /// Runs the decoder as above. `memory` is what project_memory() returned.
+  /// Runs the decoder like the first decode(), but reads the keys and values `memory`, which project_memory() returned,
+  /// instead of the encoder's output. Does not support TransformerConfig::next_word.
   Variable<T> decode(Graph<T>& graph, std::span<const Tensor<T>> memory, std::span<const std::int32_t> target_in,
                      const DecoderOffsets& offsets) const;
 

@@ -24,10 +24,10 @@ enum class NormPlacement { post, pre };
 /// `layerwise`: decoder layer i reads the output of encoder layer i (He et al. 2018). `mix`: each decoder layer reads a
 /// sum of the outputs of all encoder layers, with learned weights that are a softmax (Bapna et al. 2018).
 enum class CrossAttention { last, layerwise, mix };
-/// How a decoder layer reads the other target tokens. `self_attention`: those before a position, by causal
+/// How a decoder layer reads the target tokens. `self_attention`: a position reads the earlier positions by causal
 /// self-attention (Vaswani et al. 2017). `average`: by an average attention network (Zhang et al. 2018). `rnn`: by a
-/// simpler simple recurrent unit, SSRU (Kim et al. 2019). `none`: not in their order: self-attention reads all
-/// positions, and the decoder predicts any of them at once (Ghazvininejad et al. 2019).
+/// simpler simple recurrent unit, SSRU (Kim et al. 2019). `none`: the decoder is not autoregressive; self-attention
+/// reads all positions, and the decoder predicts all masked tokens at once (Ghazvininejad et al. 2019).
 enum class DecoderAutoreg { self_attention, average, rnn, none };
 
 template <>
@@ -84,10 +84,11 @@ struct TransformerConfig : VocabularySizes {
   /// Number of learned positions, and thus the largest length of a sentence in tokens. Sinusoidal positions have no
   /// limit.
   int max_positions = 1024;
-  /// Whether the sinusoid of the number of words before a token is added to the token's embedding: to a source token,
-  /// the number of words that ended before it; to a target token that the decoder reads, the number of words that have
-  /// ended with it. The next target word then has the number of its source word where both texts have the same words,
-  /// as a sentence and its tree have. Needs positions within self-attention, or none.
+  /// Whether embeddings get the sinusoid of a number of words. For a source token, the number counts the words that
+  /// ended before the token. For a target token that the decoder reads, the number also counts a word that ends with
+  /// this token. If both texts have the same words, as a sentence and its constituency tree have, the next target word
+  /// and its source word thus have the same number. `positions` must be an encoding within self-attention, or
+  /// PositionEncoding::none.
   bool word_positions = false;
   /// Whether the decoder also reads, with each token, the encoder's output for the source word that is the next to be
   /// written (deterministic attention, Ma et al. 2017): word number w, if w target words have ended so far.

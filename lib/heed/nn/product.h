@@ -30,8 +30,9 @@ struct Product {
   bool gated = false;
   /// The probability of dropping an element afterwards.
   double dropout = 0;
-  /// Which ops read the result, and whether a training with bfloat16 products stores the input as bfloat16: a result
-  /// that only linear() reads, or that of a normalisation.
+  /// `result_use` says which ops read the result. `rounded_input` is true if a training with bfloat16 products stores
+  /// the input of the product as bfloat16; this is the case if only linear() reads the input, or if the input is the
+  /// result of a normalisation.
   ResultUse result_use = ResultUse::any;
   bool rounded_input = false;
 

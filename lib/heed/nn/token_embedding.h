@@ -34,8 +34,9 @@ class TokenEmbedding {
                      static_cast<T>(std::sqrt(static_cast<double>(width_))), dropout_);
   }
 
-  /// Returns the vectors of the first `length` positions, one in each row, or an absent variable where no vectors are
-  /// added. Learned positions are all there are, also if they are fewer than `length`.
+  /// Returns the position vectors that are added to embeddings, one vector in each row, or an absent variable if the
+  /// model adds none. With sinusoids the result has the positions 0 ... `length` - 1. With learned positions the result
+  /// is the whole table of learned vectors, whatever `length` is.
   Variable<T> position_vectors(Graph<T>& graph, std::int64_t length) const {
     if (positions_) return graph.parameter(positions_);
     if (!sinusoids_) return {};

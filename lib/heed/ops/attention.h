@@ -118,9 +118,10 @@ bool attends_in_bfloat16(const CudaContext& device, const AttentionArrays<T>& a)
          !a.weights_gradient && !a.positions.relative_keys;
 }
 
-/// Returns the memory in which attention_forward() keeps for attention_backward() what it knows of the softmaxes: on a
-/// CPU the attention weights, in arrays.weights where that is not null, and on a GPU the logarithm of each softmax's
-/// normaliser. Null where nobody reads it: without arrays.weights, unless the graph is `recording`.
+/// Returns the memory in which attention_forward() saves data about the softmaxes for attention_backward(). On a CPU
+/// the data are the attention weights: the memory is arrays.weights, or, if arrays.weights is null, memory of the
+/// arena. On a GPU the data are the logarithms of the normalisers of the softmaxes. Returns null if no pass reads the
+/// data, that is, if arrays.weights is null and the graph is not `recording`.
 template <class T>
 T* attention_kept(CpuContext& device, const AttentionArrays<T>& arrays, bool recording);
 template <class T>

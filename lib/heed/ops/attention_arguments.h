@@ -86,10 +86,11 @@ void check_attention_arguments(const char* op, const HeadsInput<T>& query, const
   check_heads_input(op, "value", value, keys.tokens(), width);
 }
 
-/// Draws the mask for the attention weights of an attention: a sequence's elements are those of its heads, queries and
-/// keys, in this order. The sequences of `queries` are named as those of Graph::set_rows(). With `windows`, they are
-/// instead the windows of the sequences (images) that Graph::set_rows() has set, if it was called: the elements of an
-/// image are those of its windows, one window after another.
+/// Draws the dropout mask of the attention weights. The mask has an element for each head, query and key of a sequence,
+/// in this order. Each sequence has its own stream of random numbers: sequence b of `queries` has the stream of
+/// sequence b of Graph::set_rows(). With `windows`, and after a call of Graph::set_rows(), the sequences of `queries`
+/// are windows instead, and the sequences of Graph::set_rows() are images: all windows of an image share the stream of
+/// the image, one window after another. Throws Error if the windows and the images have different numbers of tokens.
 template <class T>
 DropoutMask<T> attention_dropout_mask(Graph<T>& graph, PackedOffsets queries, PackedOffsets keys,
                                       const AttentionOptions& options, bool windows = false) {

@@ -195,9 +195,10 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(Operands a, float* ou
       a.normalisers[tile.softmax_at + tile.begin + row] = largest[half] + std::log(total[half]);
 }
 
-/// Computes the gradients of a tile of queries, and a.row_sums: the sums of P G, which are the products of the rows of
-/// `out` and of their gradients. These are rounded as in G, so that without dropout, G minus its sum is exact where a
-/// query has one key.
+/// Computes the gradients of a tile of queries, and a.row_sums. The row sum of a query is the sum of P G over the keys,
+/// which equals the dot product of the query's row of `out` and the gradient of that row, and is computed as this dot
+/// product. The gradient is rounded to bfloat16 as in G. Without dropout, G minus the row sum is therefore exact for a
+/// query that has one key.
 template <int D>
 __global__ void __launch_bounds__(kThreads)
     query_gradient_kernel(Operands a, const float* out, const Bfloat16* out_rounded) {

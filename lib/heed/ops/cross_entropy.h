@@ -26,8 +26,9 @@ struct TeacherStates {
   Tensor<T> hidden, weight, bias;
 };
 
-/// Soft targets (knowledge distillation, Hinton et al. 2015): the mean q of the predictions of teachers, which take the
-/// share w of the target. Where L is the loss of a token without them, it is (1 - w) L + w sum_v q_v (-log p_v).
+/// Soft targets (knowledge distillation, Hinton et al. 2015). q is the mean of the teachers' predictions, and w is
+/// `share`. If L is the loss of a token without soft targets, the loss with soft targets is
+/// (1 - w) L + w sum_v q_v (-log p_v).
 template <class T>
 struct SoftTargets {
   /// Must stay in memory until the backward pass has ended.
@@ -112,8 +113,8 @@ template <class T>
 struct RowPairTerms {
   T normaliser_x = 0, normaliser_y = 0;  ///< log(sum of exp(logit)) of each row
   T pq = 0, qp = 0;                      ///< KL(p || q) and KL(q || p)
-  /// The gradients of the rows are factor p - offset and factor q - offset, plus the gradient of agreement (KL(p || q)
-  /// + KL(q || p)); what is at the target comes afterwards.
+  /// The gradients of the two rows are factor p - offset and factor q - offset, plus the gradients of agreement
+  /// (KL(p || q) + KL(q || p)). The caller subtracts the term of the target token afterwards.
   T factor = 0, offset = 0, agreement = 0;
 };
 

@@ -42,8 +42,9 @@ MaybeRounded<T> operand_of_products(CpuContext&, MaybeRounded<T> x) {
 template <class T>
 MaybeRounded<T> operand_of_products(CudaContext& device, MaybeRounded<T> x);
 
-/// Computes y = f(z) with z = x W^T + b for training. Where the tensor `before` is not empty, z is stored in `before`.
-/// Weight and bias are stored in full; a GPU reads them rounded where they are stored so, too.
+/// Computes y = f(z) with z = x W^T + b for training. Stores z in `before`, unless that tensor is empty. `weight` and
+/// `bias` must be present in full precision; if they also have copies that are rounded to bfloat16, a GPU may read the
+/// copies.
 template <class T>
 void linear_forward(CpuContext& device, MaybeRounded<T> x, MaybeRounded<T> weight, MaybeRounded<T> bias,
                     Activation activation, Tensor<T> before, MaybeRounded<T> y);

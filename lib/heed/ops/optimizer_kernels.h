@@ -13,9 +13,10 @@ namespace heed {
 // arrays of a call must have the same size; otherwise the function throws Error. Those with a context work on arrays in
 // the memory of its device.
 
-/// What a GPU decides about an update of the parameters. It is in the memory of the GPU, so that the host need not wait
-/// for it before it asks for the update. A kernel below with a decision, null for none, changes nothing where the
-/// update is not applied.
+/// The decision of a GPU about one update of the parameters: whether the update is applied, and by which factor the
+/// gradient is multiplied. The decision is in the memory of the GPU, so that the host can launch the kernels of the
+/// update before it knows the decision. Some kernels below receive a decision or null; if the decision says that the
+/// update is not applied, the kernel changes nothing.
 struct UpdateDecision {
   double gradient_norm = 0;
   double gradient_scale = 1;
@@ -23,10 +24,10 @@ struct UpdateDecision {
   std::int32_t given_up = 0;  ///< whether this update or one before it was not finite: none is applied any more
 };
 
-/// Decides about an update. It is applied where the loss and the norm of the gradient, whose square is given, are
-/// finite, where `finite` is not 0 (null: nothing more has to be finite), and where no update before it was given up.
-/// The gradient is scaled down to the norm `clip_norm` where that is above 0 and its norm is larger. All pointers are
-/// to the memory of the device.
+/// Decides whether an update is applied, and writes the decision to `decision`. The update is applied if the loss is
+/// finite, if the norm of the gradient is finite (`squared_norm` is the square of the norm), if *finite is not 0 (or
+/// `finite` is null), and if no earlier update was given up. If `clip_norm` is above 0 and the norm is larger, the
+/// gradient is scaled down to the norm `clip_norm`. All pointers point to the memory of the device.
 void decide_update(CudaContext& device, const double* squared_norm, const float* loss, const std::uint8_t* finite,
                    double clip_norm, UpdateDecision* decision);
 

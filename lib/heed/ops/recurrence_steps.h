@@ -67,9 +67,10 @@ CellForward<T> inference_step(const RecurrenceArrays<T>& a, std::int64_t t, T* h
   return step;
 }
 
-/// The gradient of the state after a step [sequences, D], in up to three parts: that of the output, that of later steps
-/// by way of the gates (`product`), and the rest (`state`): that of the last state, and of a GRU the part that goes
-/// past the gates. For an LSTM, `product` is `state`.
+/// The gradient of the hidden state after a step, [sequences, D]. It is the sum of up to three parts: the gradient of
+/// the layer's output; `product`, the gradient that flows back through the product h Wh^T of the next step; and
+/// `state`, the rest. `state` begins as the gradient of the last state; for a GRU it then also has the part dh' z,
+/// which does not flow through that product. For an LSTM, `product` and `state` are the same memory.
 template <class T>
 struct StateGradient {
   T *state = nullptr, *product = nullptr;

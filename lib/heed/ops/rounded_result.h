@@ -10,9 +10,10 @@
 
 namespace heed {
 
-/// Which ops will read a result: `any` ops, or one op alone, and then what for: as the input of a linear(), as the
-/// query, key or value of an attention(), or as a branch that is added to a residual stream. In training, a result is
-/// stored as bfloat16 (Variable::rounded) where the products of its only reader would round it anyway.
+/// Which ops will read a result. `any`: any number of ops. The other values say that only one op reads the result:
+/// `linear` as the input of linear(), `attention` as the query, key or value of attention(), and `residual` as the
+/// branch that is added to a residual stream. In training, a result is stored as bfloat16 (Variable::rounded) if the
+/// products of the only reader would round it anyway.
 enum class ResultUse { any, linear, attention, residual };
 
 /// Tells whether a result that is used in this way is stored as bfloat16 in a training on this device. A CPU computes

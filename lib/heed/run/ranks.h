@@ -40,9 +40,10 @@ void check_same(Communicator& ranks, std::string_view does, const std::function<
 /// and `common` those that every tool has, which may differ; so may --threads.
 std::string describe_options(const FieldList& all, const FieldList& common);
 
-/// What rank 0 reads from a stream, on all ranks: launchers give standard input to rank 0 alone. The text is handed out
-/// in blocks, when the ranks have read the block before, so that no rank holds more of it. All ranks must read alike,
-/// as they call the functions of Communicator. An error of the stream is thrown on all ranks.
+/// A stream buffer that gives all ranks the text of a stream that only rank 0 can read: launchers give standard input
+/// to rank 0 alone. Rank 0 reads the text in blocks of 1 MiB and sends each block to all ranks, so that a rank holds
+/// one block at a time. Reading is collective: all ranks must read the text in the same way. An error of the stream is
+/// thrown on all ranks.
 class SharedInput : public std::streambuf {
  public:
   /// `in` is read on rank 0 only.

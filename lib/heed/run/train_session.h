@@ -36,7 +36,8 @@ class TrainSession {
   /// Loads the training in the model file if `resumes` and the file exists; otherwise makes a new one with initial
   /// parameters. Also predicts the speed where the length of the training depends on it.
   void load(bool resumes);
-  /// Lets all ranks go by the speed that rank 0 has predicted. Collective, as make_trainer() is; call load() first.
+  /// Copies the speed that rank 0 has predicted to all ranks, so that all ranks plan the same training. Collective,
+  /// like make_trainer(). Call load() first.
   void agree_on_speed();
   /// Plans the loaded or new training. Throws Error when the model file holds a different training.
   void plan();

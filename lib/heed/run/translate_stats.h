@@ -37,7 +37,7 @@ class TranslateStats {
   /// shared.
   void end_chunk(double seconds, bool alone);
 
-  /// Adds up what the ranks have done. The functions below come after it.
+  /// Adds up the counts of all ranks. Collective. Must be called before note_unused_draft() and report().
   void add_up_ranks();
   /// Says so when the draft model was used for less than half of the lines, because the others were translated in
   /// batches of several lines, or are longer than the draft model's learned positions.

@@ -33,9 +33,9 @@ void forget_uploads(CudaContext& device);
 void allow_shared_memory(const CudaContext& device, const void* kernel, std::size_t bytes);
 /// Copies bytes within the memory of the GPU.
 void copy_on_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes);
-/// Copies bytes from the memory of the GPU to that of the host, after all kernels before. Where this is kLockedMemory,
-/// the function returns at once, and the host may read the bytes after wait_for_gpu() or GpuEvent::wait(). Where it is
-/// ordinary memory, the function waits for the GPU.
+/// Copies bytes from the memory of the GPU to the memory of the host, after the kernels that are already in the stream.
+/// If `to` is in kLockedMemory, the function returns at once, and the host may read the bytes after wait_for_gpu() or
+/// GpuEvent::wait(). If `to` is in ordinary memory, the function waits for the GPU.
 void copy_from_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes);
 /// Waits until the GPU has run all kernels and copies of the context. Throws Error where one of them has failed.
 void wait_for_gpu(const CudaContext& device);

@@ -21,9 +21,9 @@ namespace heed {
 /// context of any kind, so that the types of the arguments choose the kernels of the device.
 ///
 /// The elements of tensors are in the memory of the device: only kernels and the functions below read or write them.
-/// What describes a batch (ids, offsets, lists of rows) and what the tape holds is in the memory of the host, in
-/// host_arena(); kernels receive such arrays as they are. For a CPU both memories are one, and the functions below that
-/// copy from one to the other return what they were given.
+/// Two kinds of arrays are in the memory of the host, in host_arena(): the arrays that describe a batch (ids, offsets,
+/// lists of rows), and the entries of the tape. The caller passes such an array to a kernel as it is. For a CPU, the
+/// device and the host have the same memory: upload() and download() then return the tensor that they received.
 class Device {
  public:
   /// These constructors convert: a context is a device.

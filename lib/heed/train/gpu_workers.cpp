@@ -221,7 +221,7 @@ class GpuWorkers::Step : public UpdateStep {
   Tensor<UpdateDecision> decision_;
   Tensor<Bfloat16> rounded_;  // the parameters of the update, where products multiply bfloat16
   Graph<float> graph_;
-  // Of the updates that are submitted, from number first_ on.
+  // The results of the submitted updates: a ring buffer, in which the earliest update has the index first_.
   std::array<Results, 2> results_;
   std::size_t first_ = 0, submitted_ = 0;
 };

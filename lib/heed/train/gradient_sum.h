@@ -17,18 +17,19 @@ namespace heed {
 /// the cache.
 constexpr std::int64_t kSumBlock = 4096;
 
-/// Adds up the gradients of an update's leaves in a fixed order, which depends on the number of leaves alone: a
+/// Adds up the gradients of one update. The shards of the update are divided into leaves; the gradient of a leaf is the
+/// sum over the leaf's shards. The leaves are added up in a fixed order, which depends on the number of leaves alone: a
 /// balanced binary tree, in which leaf 1 is added to leaf 0, leaf 3 to leaf 2, then both sums to each other, and so on.
-/// So the sum has the same bits whichever threads compute the leaves, in whatever order they end.
+/// The sum therefore has the same bits, whichever threads compute the leaves, and in whatever order the threads finish.
 ///
-/// A leaf is computed in a buffer, an array of all parameters' gradients. There are few buffers: when 2 T are in use,
-/// where T is the number of threads, a thread that needs one first adds up two neighbours that have ended. Because a
-/// thread waits with a leaf that is 2 T leaves ahead of the first one that has not ended, there are never more than 2 T
-/// + log2(leaves) + 1 buffers.
+/// A thread computes a leaf in a buffer, an array with the gradients of all parameters. With T threads, there are few
+/// buffers: if 2 T buffers are in use, a thread that needs a buffer first adds up two neighbouring nodes of the tree
+/// that are complete. open() also waits while the number of the leaf is 2 T or more above the number of this rank's
+/// first leaf that is not closed. There are therefore never more than 2 T + log2(leaves) + 1 buffers.
 ///
-/// Each rank computes some leaves and adds up one slice of the elements. Of a node of the tree whose leaves one rank
-/// has computed, the other ranks receive the sum: so every number is sent at most once, or, where the ranks are no
-/// power of two, a few times.
+/// Each rank computes some of the leaves, and adds up one slice of the elements over all leaves. A rank first adds up
+/// each node of the tree all of whose leaves it has computed, and sends each other rank that rank's slice of the sum.
+/// If the number of ranks is a power of two, every number is sent at most once, otherwise a few times.
 class GradientSum {
  public:
   /// `threads` is the number of threads of this rank that compute leaves at the same time.
@@ -57,8 +58,8 @@ class GradientSum {
   void add_up(const Slice& slice);
   /// Returns the array that receives the sum of this rank's slice. Before the first start(), there is none.
   ParameterValues<float>& result() { return *result_; }
-  /// Sets the elements of `slice` in result() to zero. Before the next start(), slices that cover this rank's slice
-  /// must be cleared, and what else the caller has written to result().
+  /// Sets the elements of `slice` in result() to zero. Before the next start(), the caller must clear this rank's whole
+  /// slice, and all other elements of result() that the caller has written.
   void clear(const Slice& slice);
   /// Returns how many bytes the buffers occupy.
   std::int64_t memory() const;

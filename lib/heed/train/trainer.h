@@ -58,7 +58,8 @@ class Trainer {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// How the last of some updates ended. `repeated`: an earlier one was skipped, so that it is computed again.
+  /// How the last of the collected updates ended. `repeated`: an earlier update was skipped, so that the last update
+  /// was given up and is computed again.
   enum class Step { applied, skipped, repeated, rolled_back };
   /// Where in the text a training is, and how many updates it has computed.
   struct Place {

@@ -38,8 +38,8 @@ struct UpdateArrays {
 /// An update is submitted, and its result is collected later, so that a GPU has work while the host reads results and
 /// prepares the next batch. Updates are computed and collected in the order in which they were submitted.
 ///
-/// Between updates, the arrays of the host may be incomplete: what a rank has not computed itself, and what is in the
-/// memory of a GPU, is missing until the caller asks for it.
+/// Between updates, the arrays in the memory of the host may be incomplete: they may lack the slices that other ranks
+/// have computed, and the results in the memory of a GPU. gather_parameters() and gather_memory() complete them.
 class UpdateStep {
  public:
   virtual ~UpdateStep() = default;
@@ -51,10 +51,10 @@ class UpdateStep {
     /// Whether the update changed the parameters; false when the loss or the gradient is not finite.
     bool applied = false;
   };
-  /// Submits one update from the examples in `shards`, which it reads before it returns; `loss` says which loss, of
-  /// which the scale is not read: it is 1 divided by the number of target tokens. `step` is the number of this update
-  /// for the optimiser, from 1; updates that changed no parameter are not counted, and those whose result is not known
-  /// yet count as if they had. Throws Error when the shards have no target tokens.
+  /// Submits one update. Reads the examples of `shards` before it returns. `loss` selects the loss; loss.scale is
+  /// ignored, because the scale is 1 divided by the number of target tokens. `step` is the number of this update for
+  /// the optimiser, from 1: an update that changed no parameter is not counted, and an update whose result is not known
+  /// yet is counted. Throws Error if the shards have no target tokens.
   virtual void submit(const Examples& examples, std::span<const Shard> shards, LossOptions loss,
                       const DropoutKey& dropout, std::int64_t step, double learning_rate) = 0;
   /// Returns the result of the earliest update that was submitted and not collected. Where it was not applied, the
@@ -75,7 +75,8 @@ class UpdateStep {
   virtual void gather_parameters() = 0;
   /// Completes the optimiser's memory, on the first rank.
   virtual void gather_memory() = 0;
-  /// Forgets what gather_memory() has completed, and takes over what the caller has changed in any of the arrays.
+  /// Must be called after gather_memory(), and after the caller has changed any of the arrays: the next updates use the
+  /// present contents of the arrays, and slices that gather_memory() received from other ranks are dropped.
   virtual void take_over() = 0;
 };
 
@@ -101,8 +102,9 @@ std::int64_t target_tokens_of(std::span<const Shard> shards);
 
 /// The weight of an update's statistics in a running average, as in PyTorch's BatchNorm1d.
 inline constexpr double kRunningShare = 0.1;
-/// Returns the elements of the running average `info` in the flat array of the parameters, or with `count` those of its
-/// sums in that of the gradients: the sums, and behind them the number of tokens.
+/// Returns the slice of the running average `info` in a flat array. Without `count`, this is the slice of the average
+/// in the array of the parameters. With `count`, the slice has one more element and is for the array of the gradients,
+/// in which the sums over the shards are followed by the number of tokens.
 Slice slice_of_running(const ParameterInfo& info, bool count);
 /// Moves the running averages towards the means of an update, from the sums over its shards that `gradients` holds.
 void move_running_averages(ParameterValues<float>& parameters, const ParameterValues<float>& gradients);

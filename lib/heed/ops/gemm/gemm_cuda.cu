@@ -209,10 +209,11 @@ std::uint32_t alignment_of(const void* address) {
   return static_cast<std::uint32_t>(bits & (~bits + 1));
 }
 
-/// Returns the algorithm that cuBLASLt suggests for a product of `sizes`; nothing where it has none. Sums may be
-/// computed in parts, which a second step adds up in a fixed order; not in the type of the result where that is
-/// `rounded`. Where rows are independent, a sum has no parts, and the algorithm must be able to compute few and many
-/// rows. `describe_rows` describes the matrices of a product of m rows.
+/// Returns the algorithm that cuBLASLt suggests for a product with m rows, or nothing if cuBLASLt has none. With
+/// Rows::independent, the algorithm must compute each sum as a whole, and must be able to compute products with few and
+/// with many rows. Otherwise the algorithm may compute sums in parts, which a second step adds up in a fixed order; if
+/// the result is `rounded`, the parts are not stored in the type of the result. describe_rows(matrices, m) describes
+/// the matrices of a product with m rows.
 template <class DescribeRows>
 std::optional<cublasLtMatmulAlgo_t> suggested_algorithm(cublasLtHandle_t library, const Product& product,
                                                         const DescribeRows& describe_rows, std::int64_t m,
