@@ -124,9 +124,9 @@ class Graph {
     results_.push_back({new_gradient(), {}});
     return {value, {value.shape(), results_.back().gradient}};
   }
-  /// Creates the variable for the result of an op in bfloat16, in half the memory (Variable::rounded). One op may read
-  /// such a result: one whose matrix products would round it to bfloat16 anyway, so that no product changes. For
-  /// training only. See ops/rounded_result.h.
+  /// Creates the variable for the result of an op that is stored as bfloat16 only (Variable::rounded), in half the
+  /// memory. Only one op may read such a result: an op whose matrix products would round the result to bfloat16 anyway,
+  /// so that the products are the same. For training only. See ops/rounded_result.h.
   Variable<T> rounded_result(const Shape& shape) {
     const Tensor<Bfloat16> rounded = arena().template tensor<Bfloat16>(shape);
     const auto size = shape.size() * static_cast<std::int64_t>(sizeof(Bfloat16)) / static_cast<std::int64_t>(sizeof(T));
@@ -142,9 +142,10 @@ class Graph {
     return {value, {value.shape(), new_gradient()}};
   }
 
-  /// Records the backward function of an op, whose results are the results that were created since the last call of
-  /// record(). backward(context) is called with the context of the device (see Device). It may capture views and
-  /// numbers only: the function object must be trivially destructible. Does nothing in inference.
+  /// Records the backward function of an op. The results of the op are all results that were created since the last
+  /// call of record(). The backward pass calls backward(context) with the context of the device (see Device).
+  /// `backward` may capture views and numbers only: the function object must be trivially destructible. Does nothing in
+  /// inference.
   template <class Backward>
   void record(Backward backward) {
     static_assert(std::is_trivially_destructible_v<Backward>);

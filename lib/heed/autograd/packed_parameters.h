@@ -50,8 +50,8 @@ namespace heed {
 //                                          have been packed, so that nothing is written to their memory in the
 //                                          flat array, and the system never provides that memory.
 
-// On a GPU, all parameters are copied to its memory, where graphs read them (view()), and a packed weight is a rounded
-// copy of a weight, row by row.
+// With a GPU, the constructor copies all parameters to the memory of the GPU, and graphs read that copy (see view()). A
+// packed weight is then a copy of a weight that is rounded, row by row, to bfloat16 or to 8-bit integers.
 
 /// The forms in which a weight can be packed for matrix products. `float32`, `bfloat16` and `int8` are precisions of
 /// the products; `rounded` is float32 with values rounded to bfloat16, for processors that cannot multiply bfloat16. A
@@ -107,8 +107,8 @@ class PackedParameters {
     reserve();
     if (source_) unread_[0] = parameters.layout().storage_size();
   }
-  /// Copies `parameters`, which must outlive this object, to GPU number `gpu`, or prepares to pack them for the CPU
-  /// where there is no such number.
+  /// Copies `parameters` to GPU number `gpu`; if `gpu` has no value, prepares to pack `parameters` for the CPU.
+  /// `parameters` must outlive this object.
   PackedParameters(ParameterValues<T>& parameters, std::optional<int> gpu)
       : parameters_(parameters), gpu_(gpu), device_(gpu, Precision::float32) {
     if (gpu) {

@@ -8,7 +8,7 @@ namespace heed {
 /// Machines that train together, one rank on each, and the network between them.
 struct Cluster {
   int nodes = 1;
-  double bandwidth = 0;  ///< bytes a second that a machine sends while it receives as many
+  double bandwidth = 0;  ///< bytes a second that a machine sends while it receives at the same speed
   double latency = 0;    ///< seconds that a short message takes
 
   /// Reads a description such as "nodes=16,bandwidth=25G,latency=5us": bandwidth in bits a second, with K, M, G or T

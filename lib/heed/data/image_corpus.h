@@ -55,8 +55,9 @@ struct ImageMixing {
   std::uint64_t seed = 1;
 };
 
-/// Images with what to predict of them, from sentence pairs whose sources are the paths of the images. The files are
-/// read anew whenever a batch is filled, so that memory does not depend on the number of images.
+/// Examples whose sources are images: the sources of `pairs` are the paths of the images, and the targets are labels or
+/// sentences. The files are read again whenever a batch is filled, so that the memory does not depend on the number of
+/// images.
 class ImageExamples final : public Examples {
  public:
   /// The other objects must outlive this one. `tokens` is the number of tokens that the model makes of an image,
@@ -105,7 +106,8 @@ class ImageExamples final : public Examples {
   std::int64_t epoch_ = 0;
 };
 
-/// The windows of a training on images, whose paths are the sources of other windows.
+/// The windows of a training on images. The sentence pairs of a ParallelWindows object have the paths of the images as
+/// sources.
 class ImageWindows final : public ExampleWindows {
  public:
   ImageWindows(ParallelWindows& pairs, ImageExamples& examples) : pairs_(pairs), examples_(examples) {}

@@ -17,8 +17,9 @@ struct SubwordSampling {
   int max_length = 256;  ///< the greatest number of tokens of a side, </s> included
 };
 
-/// The sentence pairs of other windows, cut into pieces that are drawn anew in each epoch. How a sentence is cut
-/// depends on the seed, the epoch and the sentence's line alone, so that neither threads nor an interruption change it.
+/// The sentence pairs of another ParallelWindows object, cut into pieces that are drawn anew in each epoch. The pieces
+/// depend on the seed, the epoch and the line number of the sentence only, and not on the number of threads or on an
+/// interruption of the training.
 ///
 /// A sentence is joined to its tokens and cut into pieces again. The sentence keeps its old pieces in three cases: one
 /// of the old pieces is unknown (`<unk>`), so that the text is not known; one of the new pieces is unknown; or the new

@@ -47,7 +47,7 @@ class TrainingCorpus final : public ParallelWindows {
   std::int64_t pairs() const { return pairs_; }
   /// Returns the number of target tokens of all sentence pairs, including one `</s>` for each pair.
   std::int64_t target_tokens() const { return target_tokens_; }
-  /// Returns a hash of all pairs. With a ShuffleWindow it is another one than in memory.
+  /// Returns a hash of all pairs. The same pairs have different hashes with and without a ShuffleWindow.
   std::uint64_t fingerprint() const;
   /// Returns the number of bytes of memory that the corpus takes.
   std::int64_t memory() const;

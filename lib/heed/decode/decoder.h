@@ -29,8 +29,9 @@ class Decoder {
       model_ = std::make_unique<NetworkStepModel>(model, parameters, precision, std::move(packed));
   }
 
-  /// Translates a batch of sources that end with `</s>`, as search(), mask_predict() and classify() say; a rule is for
-  /// search() alone.
+  /// Translates a batch of sources, each of which ends with `</s>`. Returns for each source the hypotheses that
+  /// search(), mask_predict() or classify() returns, best first. Only search() applies `rule`, which may be null.
+  /// Throws the errors of these functions.
   std::vector<std::vector<Hypothesis>> translate(const PackedIds& source, const SearchOptions& options,
                                                  const ScoreRule* rule = nullptr) {
     if (auto* const parallel = std::get_if<std::unique_ptr<ParallelModel>>(&model_))

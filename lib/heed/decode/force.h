@@ -23,8 +23,8 @@ class ForcedDecoder {
   /// predict.
   std::vector<std::vector<float>> scores(const Batch& batch);
 
-  /// Gives the attention weights of the model, when it reads these sources and targets, to `trace`, in the memory of
-  /// the host.
+  /// Computes the model on the sources and targets of `batch` (teacher forcing), and passes the attention weights to
+  /// `trace`, in the memory of the host.
   void attention(const Batch& batch, Trace<float>& trace);
 
  private:

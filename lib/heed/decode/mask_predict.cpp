@@ -40,8 +40,8 @@ class MaskPredict {
  private:
   int longest(int sentence) const { return options_.longest(source_.packed().length(sentence)); }
 
-  /// Adds a candidate for each of the likeliest lengths that the options allow. If they allow none, a candidate gets
-  /// the allowed length next to a possible one.
+  /// Adds a candidate for each of the likeliest lengths that the options allow. If the options allow none of the
+  /// lengths that the model can predict, adds one candidate with the shortest or the longest allowed length.
   void add_candidates(int sentence, std::vector<TargetLength> lengths) {
     if (model_.predicts_end()) return add(sentence, lengths.front());
     const int least = std::max(1, options_.min_output_length) + 1, most = std::max(least, longest(sentence) + 1);

@@ -7,8 +7,8 @@
 
 namespace heed {
 
-/// What changes the scores [R, V] of rows of hypotheses, of which the first is row number `first`, in the memory of the
-/// device.
+/// A function that changes scores in place. `scores` [R, V], in the memory of the device, are the scores of R rows
+/// (hypotheses); row 0 of `scores` belongs to row number `first` of all rows.
 using ChangeScores = std::function<void(Tensor<float> scores, std::int64_t first)>;
 
 /// Computes the k likeliest columns of softmax(hidden W^T + b) for each row on a GPU, as output_top_k() does on a CPU.

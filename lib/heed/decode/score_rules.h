@@ -67,8 +67,8 @@ class RepetitionPenalty : public ScoreRule {
 /// Returns the rules that the options ask for, in the order in which they apply.
 ScoreRules score_rules(const SearchOptions& options);
 
-/// A StepModel whose scores follow rules, one after the other. It may be used wherever the model may, at the price of
-/// computing all scores.
+/// A StepModel that applies rules to the scores of another StepModel, one rule after another. Each step computes the
+/// scores of the whole vocabulary, because rules need them.
 class RuledStepModel : public StepModel {
  public:
   /// `model` and `rules` must outlive this object.

@@ -79,7 +79,7 @@ class Translator {
   struct Loaded {
     UnreadCheckpoint file;
     std::shared_ptr<PackedParameters<float>> packed = nullptr;
-    std::vector<std::unique_ptr<ForcedDecoder>> idle = {};  // that no thread uses now, with their memory
+    std::vector<std::unique_ptr<ForcedDecoder>> idle = {};  // decoders that no thread uses at the moment
   };
 
   void check_kind(const std::string& path, const Model<float>& model) const;

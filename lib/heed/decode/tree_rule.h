@@ -9,8 +9,8 @@
 
 namespace heed {
 
-/// What the pieces of a vocabulary of linear trees (see text/trees/linear_tree.h) are. Immutable; any number of threads
-/// may use one object.
+/// The kind of each piece in a vocabulary of linear trees (see text/trees/linear_tree.h): opening bracket, closing
+/// bracket, or word (part of speech). Immutable; any number of threads may use one object.
 class TreePieces {
  public:
   /// Throws Error if the vocabulary has no part of speech, without which no tree has words.
@@ -32,8 +32,8 @@ class TreePieces {
 /// to close it.
 class TreeRule : public ScoreRule {
  public:
-  /// What the tree of a source must be: the number of its words, at least 1, and the greatest number of its pieces, at
-  /// least the number of words.
+  /// The limits of the tree of one source: the exact number of words, at least 1, and the greatest number of pieces,
+  /// which is at least the number of words.
   struct Shape {
     int words = 1;
     int longest = 1;
@@ -48,7 +48,8 @@ class TreeRule : public ScoreRule {
   std::vector<Shape> shapes_;
 };
 
-/// Returns options for a search that a TreeRule ends: without a limit of their own on the length.
+/// Returns a copy of `options` whose limits on the length of a translation have no effect, for searches in which a
+/// TreeRule limits the length.
 inline SearchOptions without_length_limit(SearchOptions options) {
   options.max_output_length = 1 << 30;
   options.max_length_factor = 1 << 20;

@@ -14,9 +14,9 @@
 
 namespace heed {
 
-/// Numbers on their way from one rank to another.
+/// An array of numbers that one rank sends to another.
 struct Message {
-  int rank = 0;  ///< the rank that receives what is sent, or sends what is received
+  int rank = 0;  ///< the other rank: the receiver of a sent message, the sender of a received one
   std::span<float> numbers;
 };
 

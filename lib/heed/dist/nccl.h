@@ -11,7 +11,7 @@ namespace heed {
 /// The functions of NVIDIA's library NCCL that heed calls, declared here because heed is built without NCCL's header.
 /// A result of 0 is success; a stream is one of CUDA.
 struct NcclLibrary {
-  /// What rank 0 makes and all ranks need to find each other.
+  /// The identifier of a group (ncclUniqueId): rank 0 creates it, and every rank joins the group with it.
   struct Id {
     char bytes[128];
   };

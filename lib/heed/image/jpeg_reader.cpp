@@ -21,7 +21,8 @@ namespace {
 /// Why a JPEG file could not be decoded.
 enum class Failure { none, truncated, damaged, unsupported, empty, memory };
 
-/// What libjpeg knows of errors: its own part comes first, so that a pointer to the one is a pointer to the other.
+/// The state of error handling. libjpeg's own struct is the first member, so that a pointer to that struct is also a
+/// pointer to the ErrorState.
 struct ErrorState {
   jpeg_error_mgr manager;
   std::jmp_buf jump;
@@ -67,8 +68,9 @@ Failure failure_of(int code) {
   std::longjmp(errors.jump, 1);
 }
 
-/// Makes errors of libjpeg's warnings (level -1), after which libjpeg would make up the missing pixels. Warnings about
-/// the header leave the pixels whole and have no effect.
+/// Turns libjpeg's warnings (level -1) about the pixels into errors: after such a warning, libjpeg would invent the
+/// missing pixels. A warning about the header has no effect, because the pixels are whole, unless the file is
+/// truncated.
 void on_message(j_common_ptr info, int level) {
   const ErrorState& errors = errors_of(info);
   const int code = errors.manager.msg_code;

@@ -15,8 +15,7 @@ namespace heed {
 ///   a PNM file with another greatest value than 255 are scaled to 0..255.
 /// - Transparent pixels are laid over white, and so are the colours that a PNG file declares transparent.
 /// - CMYK and YCCK JPEG files become RGB as in Pillow, which takes all of them to be inverted, as Adobe's programs
-/// write
-///   them. Colour profiles and gamma values have no effect.
+///   write them. Colour profiles and gamma values have no effect.
 /// - EXIF data is ignored. A photograph that EXIF says to turn is therefore not turned.
 ///
 /// An animated PNG gives its default image, and a PNM file with several images gives the first one.

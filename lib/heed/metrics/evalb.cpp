@@ -41,12 +41,13 @@ struct Bracket {
   bool counts = true, matched = false;
 };
 
-/// A quotation mark, whose part of speech may be that of a possessive, with its place in the sentence.
+/// A quotation mark and its place in the sentence. A parser may take such a mark for a possessive ending (POS).
 struct Quote {
   Word word;
   /// The number of words before it that are not deleted.
   std::size_t index = 0;
-  /// The number of brackets that open before it, and those of them that are still open.
+  /// `brackets` is the number of brackets that open before the quotation mark; `open` has the indices of those brackets
+  /// that close behind the mark.
   std::size_t brackets = 0;
   std::vector<std::size_t> open;
 };

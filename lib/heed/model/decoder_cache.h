@@ -26,8 +26,8 @@ namespace heed {
 //   position  the index of a token within a hypothesis, from 0
 //   record    the key and the value of one token in one layer
 //   slot      a place in the pool: the records of one position in all layers
-//   chain     several tokens that one step feeds to a row, one following the other: guesses of the tokens to come. The
-//             step gives scores after each of them, and the row then continues after those that were right.
+//   chain     several consecutive tokens that one step feeds to a row: guesses of the next tokens. The step returns
+//             scores after each token of the chain, and the row then keeps the guesses that were right.
 //   pool      all slots. Slots are reused: a garbage collection, collect(), finds the slots that no row lists.
 //   memory    the encoder's output, as in PyTorch. The keys and values of cross-attention are computed from the memory
 //             once per batch. Cross-attention has one record for each layer and source token, and needs no slots.

@@ -24,7 +24,7 @@ struct AttentionLayers {
   int layers = 0, heads = 1;
   std::int64_t width = 0;  ///< D, the number of columns of all heads together
   double dropout = 0;      ///< the probability of dropping an attention weight
-  /// Where a query attends within a window: the mean number of its keys; 0: it attends to a whole sequence.
+  /// The mean number of keys of a query, if queries attend within windows; 0 if a query attends to a whole sequence.
   double window = 0;
   /// The number of source tokens for each query: above 1 where a model has merged tokens.
   int tokens_per_query = 1;
@@ -84,8 +84,8 @@ struct PendingSums {
 template <class T>
 struct Predictions {
   Variable<T> hidden;                    ///< [R, D]: a row for each token that is to be predicted
-  std::span<const std::int32_t> tokens;  ///< [R]: these tokens
-  Variable<T> loss = {};                 ///< the loss of what else is predicted, a scalar, or absent
+  std::span<const std::int32_t> tokens;  ///< [R]: the correct tokens, one for each row of `hidden`
+  Variable<T> loss = {};                 ///< a further loss (of predicted target lengths), a scalar; or absent
 };
 
 /// A batch of sequences that a model is decoding step by step. The state has rows, one for each hypothesis, and each
@@ -211,8 +211,9 @@ class Model {
  protected:
   explicit Model(const ModelConfig& config) : config_(config) {}
 
-  /// Returns what loss() compares with the batch. `scale` is the factor of Predictions::loss. Where not null, `trace`
-  /// receives the attention weights, and `lengths` the sums of the lengths' loss.
+  /// Returns the hidden states of the tokens to predict, and these tokens, from which loss() computes the
+  /// cross-entropy. `scale` is the factor by which Predictions::loss is multiplied. If not null, `trace` receives the
+  /// attention weights, and `lengths` receives the sums of the loss of the predicted lengths.
   virtual Predictions<T> predictions(Graph<T>& graph, const Batch& batch, double scale, Trace<T>* trace,
                                      CrossEntropySums* lengths) const;
 

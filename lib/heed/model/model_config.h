@@ -19,9 +19,8 @@ namespace heed {
 /// The complete definition of any model, without the values of the parameters. One alternative is one architecture,
 /// which is one value of the checkpoint's attribute `task`. An alternative has
 /// - kArchitecture, the value of that attribute, and kName, the name for messages;
-/// - option_fields(visitor), which lists the fields that are options of `train`; unmet_need(option), which says what
-/// else
-///   the user must give so that an option has an effect;
+/// - option_fields(visitor), which lists the fields that are options of `train`;
+/// - unmet_need(option), which says what else the user must give so that an option has an effect;
 /// - fields(visitor), which lists what a checkpoint stores as attributes of the HDF5 group /config; the base
 ///   VocabularySizes has two of the fields;
 /// - validate(), which throws UsageError if fields contradict each other;

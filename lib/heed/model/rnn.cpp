@@ -365,9 +365,10 @@ Variable<T> RnnAttention<T>::dot_hidden(Graph<T>& graph, const Batch& batch, Tra
   return this->read_out(graph, {s, a});
 }
 
-/// Returns the attention weights of all steps of a batch in the order of attention_weights_offset(), for one head.
-/// `steps` are the weights of each step, of the sequences that it has in the order `order.sorted`; `source_offsets` are
-/// the offsets of the keys in this order. All arrays must stay in memory until the backward pass has ended.
+/// Collects the attention weights of all steps of a batch in one variable, in the order of attention_weights_offset(),
+/// for one head. steps[t] holds the weights of step t: one row for each sequence that still runs, in the order of
+/// `order.sorted`. `source_offsets` are the offsets of the keys of the sequences in the same order. All arrays must
+/// stay in memory until the backward pass has ended.
 template <class T>
 Variable<T> collect_weights(Graph<T>& graph, std::span<const Variable<T>> steps, const TimeOrder& order,
                             std::span<const std::int32_t> source_offsets, PackedOffsets target, PackedOffsets source) {

@@ -5,9 +5,10 @@
 //
 //   h_i = tanh(W_i h + b_i)     and, for an LSTM, c_i = V_i c + d_i,
 //
-// where h and c are the encoder's last state: for a bidirectional encoder, that of each way side by side. A decoder
-// step reads the embedding e of the last token. The output layer reads the readout tanh(W [..] + b), which has the
-// width of the embeddings, so that the output layer can share their weight. In the brackets stand, side by side,
+// where h and c are the encoder's last state; for a bidirectional encoder, h is the last state of the forward way and,
+// after it, that of the backward way, and so is c. A decoder step reads the embedding e of the last token. The output
+// layer reads the readout tanh(W [..] + b). The readout has the width of the embeddings, so that the output layer can
+// share the weight of the embeddings. The brackets [..] hold these vectors, side by side:
 //
 //   rnn, context init        s, e         s: the state of the highest layer after the step
 //   rnn, every step          s, e, h      The lowest layer also reads h, the encoder's last state, at every step.
@@ -74,8 +75,9 @@ class RecurrentModel : public Model<T> {
   std::int64_t state_width() const { return fields_.dim_rnn; }
 
  protected:
-  /// `context` is the width of what the lowest decoder layer reads besides the embedding, and `readout` the number of
-  /// columns that the readout reads.
+  /// Creates a model. `context` is the width of the vector that the lowest decoder layer reads in addition to the
+  /// embedding (the context or the attention), or 0; `readout` is the number of columns of the input of the readout
+  /// layer.
   RecurrentModel(const ModelConfig& config, const RnnFields& fields, std::int64_t context, std::int64_t readout);
 
   /// Returns the embeddings [N, E] of target tokens.

@@ -18,7 +18,7 @@ std::string layer_name(int stage, int index) {
   return stage_name(stage) + "/layers/" + std::to_string(index);
 }
 
-/// Returns the order that gathers at once what is gathered by the order `first` and then by the order `second`.
+/// Returns an order for gather_rows() that has the same effect as gathering by `first` and then by `second`.
 std::vector<std::int32_t> compose(std::span<const std::int32_t> first, std::span<const std::int32_t> second) {
   std::vector<std::int32_t> out;
   out.reserve(second.size());
@@ -57,7 +57,8 @@ std::span<const std::int32_t> repeated(Arena& arena, const std::vector<std::int3
   return rows;
 }
 
-/// Returns the windows of all images of a batch, in memory of the arena, without the ways.
+/// Returns the windows of all images of a batch, in memory of the arena. BatchWindows::to and BatchWindows::back are
+/// empty.
 BatchWindows repeated(Arena& arena, const WindowPartition& partition, int images) {
   const std::span<std::int32_t> offsets = arena.tensor<std::int32_t>({partition.windows() * images + 1}).span(),
                                 shape_of = arena.tensor<std::int32_t>({partition.windows() * images}).span();

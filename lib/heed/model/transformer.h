@@ -56,8 +56,8 @@ class Transformer : public Model<T> {
                            config_.decoder_autoreg != DecoderAutoreg::self_attention);
   }
   /// Prepares the cache for decoding a batch, with one row (hypothesis) for each sentence. `encoded` is the output of
-  /// encode(); the cross-attention keys and values of each layer are computed from
-  /// it and stored in the cache.
+  /// encode(). Computes the cross-attention keys and values of each decoder layer from `encoded` and stores them in the
+  /// cache.
   void start(Graph<T>& graph, const EncoderOutput<T>& encoded, DecoderCache<T>& cache) const;
   /// Decodes one step: reads one more input token for each of the R rows (hypotheses) of the cache. `tokens` is [R].
   /// Returns the decoder's output [R, D], for model width D.
@@ -76,8 +76,9 @@ class Transformer : public Model<T> {
     PackedOffsets tokens;
   };
 
-  /// Defines the parameters of a Transformer. `whole` is the config of the model, of which the Transformer may be a
-  /// part; `reads_tokens` is false if embed_source() does not look up the ids of a source vocabulary.
+  /// Defines the parameters of a Transformer with the config `config`. `whole` is the config of the complete model,
+  /// which may have further parts, such as patch embeddings. `reads_tokens` is false if embed_source() does not look up
+  /// ids of a source vocabulary; the model then has no source embedding.
   Transformer(const TransformerConfig& config, const ModelConfig& whole, bool reads_tokens);
 
   /// Returns what the encoder reads of the sources.

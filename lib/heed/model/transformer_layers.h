@@ -64,8 +64,8 @@ struct EncoderOutput {
   }
 };
 
-/// The sequences of a decoder that computes all positions at once. A source may have several targets: they follow each
-/// other in `target`, and are one sequence of `queries`.
+/// The sequences of a decoder that computes all positions at once. If a source has several targets, the targets are
+/// neighbouring sequences in `target`, and together they are one sequence in `queries`.
 struct DecoderOffsets {
   PackedOffsets target;   ///< the sequences of target tokens, within which self-attention works
   PackedOffsets queries;  ///< the target tokens of each source: a sequence for each sequence of `source`

@@ -13,8 +13,8 @@ namespace heed {
 
 /// An average attention network (Zhang et al. 2018, section 3), which takes the place of causal self-attention: with
 /// the mean m of the inputs up to a position, g = m or g = feed_forward(m), and the result is
-/// sigmoid(input_gate(x)) x + sigmoid(average_gate(g)) g. As in Marian, each gate is a linear layer of what it
-/// multiplies; in the paper, each gate reads both.
+/// sigmoid(input_gate(x)) x + sigmoid(average_gate(g)) g. As in Marian, the gate of x is a linear layer of x, and the
+/// gate of g is a linear layer of g; in the paper, both gates read x and g.
 class AverageAttention {
  public:
   /// Adds the parameters <name>/{input_gate,average_gate}/{weight [D, D], bias [D]} to `layout` and, if `inner` is not

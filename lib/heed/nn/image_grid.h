@@ -16,7 +16,7 @@ namespace heed {
 
 /// The place of each token of an attention layer in an image, for the layer's attention weights of one image.
 struct ImageGrid {
-  /// What `patches` has for a token that is no patch, the class token.
+  /// The value in `patches` that stands for the class token, which is no patch.
   static constexpr std::int32_t kClassToken = -1;
 
   GridSize size;

@@ -131,8 +131,8 @@ class MultiHeadAttention {
     return linear(graph, memory, graph.parameter(key_weight_, {2 * width_, width_}),
                   graph.parameter(key_bias_, {2 * width_}), Activation::none, use_of_projections());
   }
-  /// Applies the output projection to x [N, D], the concatenated results of all heads. Returns [N, D], which one op
-  /// alone may read: that which adds it to the residual stream.
+  /// Applies the output projection to x [N, D], the concatenated results of all heads. Returns [N, D]. Only the op that
+  /// adds the result to the residual stream may read the result.
   template <class T>
   Variable<T> output(Graph<T>& graph, const Variable<T>& x) const {
     return linear(graph, x, graph.parameter(output_weight_), graph.parameter(output_bias_), Activation::none,

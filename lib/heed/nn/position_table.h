@@ -16,7 +16,7 @@ namespace heed {
 ///                                 components 2i and 2i + 1 of the queries and keys of a head are rotated
 ///   relative_key, relative_value  distance x component: the vector that is added to the keys or values of a head
 ///   alibi, t5                     head x distance: the number that is added to the logit
-///   word                          position x component: the same, where the position is a number of words
+///   word                          position x component: as for sinusoid, but a position is a number of words
 /// Positions and components are counted from 0, heads from 1. A distance is the position of the key minus the position
 /// of the query.
 struct PositionTable {

@@ -42,8 +42,9 @@ class TokenEmbedding {
     if (!sinusoids_) return {};
     return graph.input(graph.device().upload(sinusoids_->get(length).row_block(0, length)));
   }
-  /// Appends the table of these vectors to `tables`, for `length` positions or as many as there are. `stack` says which
-  /// stacks read the vectors.
+  /// Appends the table of the position vectors to `tables`: the first `length` vectors, or all of them if the model has
+  /// fewer. Appends nothing if the model adds no position vectors. `stack` says which stacks of layers (encoder,
+  /// decoder or both) read the vectors.
   void add_tables(Graph<T>& graph, PositionTable::Stack stack, std::int64_t length,
                   std::vector<PositionTable>& tables) const {
     const Variable<T> vectors = position_vectors(graph, length);

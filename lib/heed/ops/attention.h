@@ -88,8 +88,8 @@ struct AttentionArrays {
   T* weights = nullptr;
   /// The gradient of the attention weights before the dropout that other ops have computed; null where there is none.
   const T* weights_gradient = nullptr;
-  /// Query, key and value and their gradients where they are stored as bfloat16, with the strides above; null
-  /// elsewhere. A gradient overwrites what is there.
+  /// Query, key and value, and their gradients, if they are stored as bfloat16; null otherwise. The strides are those
+  /// above. The kernels overwrite such a gradient instead of adding to it.
   struct Rounded {
     const Bfloat16 *query = nullptr, *key = nullptr, *value = nullptr;
     Bfloat16 *query_gradient = nullptr, *key_gradient = nullptr, *value_gradient = nullptr;
@@ -105,9 +105,9 @@ constexpr std::int64_t kAttentionQueryBlock = 48;
 /// and store whole vectors, which may reach beyond the last weight.
 constexpr std::int64_t kAttentionSlack = 16;
 
-/// Tells whether an attention is computed from numbers that are rounded to bfloat16: by the tensor cores of a GPU, in
-/// bfloat16, for heads of up to 128 columns, where no other op reads the attention weights. Relative vectors are not
-/// for them.
+/// Tells whether an attention is computed from numbers that are rounded to bfloat16. The tensor cores of a GPU do so,
+/// with Precision::bfloat16, if a head has at most 128 columns, no other op reads the attention weights, and the
+/// attention has no relative vectors. A CPU never does so.
 template <class T>
 bool attends_in_bfloat16(const CpuContext&, const AttentionArrays<T>&) {
   return false;

@@ -197,7 +197,8 @@ AttentionOperands<T, E> operands_of(CudaContext& device, const AttentionArrays<T
           .logit_gradients = nullptr};
 }
 
-/// Adds to operands_of() memory for what the backward kernels hand to each other. `kept` is what the forward pass kept.
+/// Prepares the operands that operands_of() returned for the backward pass: adds memory through which the backward
+/// kernels pass results to each other. `kept` is the memory that the forward pass has filled (see attention_kept()).
 template <class T, class E>
 void prepare_backward(CudaContext& device, const AttentionArrays<T>& arrays, const T* kept,
                       AttentionOperands<T, E>& a) {

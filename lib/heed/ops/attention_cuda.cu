@@ -1,5 +1,6 @@
-// The idea: a block of threads computes a tile of 16 queries of one head, and walks over the keys, 32 at a time. A warp
-// has 4 of the queries, and each of its lanes one of the keys, so that what a softmax sums up are numbers of one warp.
+// The idea: a block of threads computes a tile of 16 queries of one head, and takes the keys 32 at a time. Each of the
+// four warps has 4 of the queries, and each of the 32 lanes of a warp has one of the keys, so that the softmax of a
+// query is a sum over the lanes of one warp.
 // The logits of a tile are never stored. The softmax is that of Milakov and Gimelshein (2018): where a later key has a
 // larger logit, the sums so far are scaled down. The backward pass computes the logits again (Dao et al. 2022), from
 // the logarithm of each softmax's normaliser, which is all that the forward pass keeps. The gradients of the keys and

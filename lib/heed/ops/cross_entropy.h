@@ -19,8 +19,9 @@ struct CrossEntropyOptions {
   std::span<const float> second_shares = {};
 };
 
-/// The output layer of a trained model, a teacher: its hidden states [N, D'] of the tokens of a batch, and the weight
-/// [V, D'] and the bias [V] or absent, which make its prediction softmax(h W^T + b) of them.
+/// The data from which the prediction of a teacher, a trained model, is computed for the N tokens of a batch: the
+/// hidden states h [N, D'], the weight W [V, D'] and the bias b [V] (or absent) of the teacher's output layer. The
+/// prediction is softmax(h W^T + b).
 template <class T>
 struct TeacherStates {
   Tensor<T> hidden, weight, bias;

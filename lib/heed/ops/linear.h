@@ -33,8 +33,9 @@ template <class T>
 Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
                    Activation activation = Activation::none, ResultUse use = ResultUse::any);
 
-/// Returns x in the form in which the products of a training read it: on a GPU with bfloat16 products with a rounded
-/// copy, in the device's arena; otherwise x itself, because the products of a CPU round their operands in registers.
+/// Returns x in the form in which the matrix products of a training read it. On a GPU with bfloat16 products, the
+/// result has a copy of x that is rounded to bfloat16, in the device's arena. Otherwise the result is x itself, because
+/// the products of a CPU round their operands in registers.
 template <class T>
 MaybeRounded<T> operand_of_products(CpuContext&, MaybeRounded<T> x) {
   return x;

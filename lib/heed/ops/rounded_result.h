@@ -1,6 +1,6 @@
-// Results of ops that are stored as bfloat16, because matrix products, which would round them anyway, are all that
-// reads them. On a GPU, where the products of a training are so fast that reading and writing their operands takes more
-// time, the gradients of such results are stored as bfloat16, too.
+// Results of ops that are stored as bfloat16. A training stores a result as bfloat16 if only matrix products read the
+// result, because the products would round it to bfloat16 anyway. On a GPU, the gradients of such results are stored as
+// bfloat16, too: products are so fast on a GPU that reading and writing their operands takes more time.
 #pragma once
 
 #include <type_traits>

@@ -10,15 +10,16 @@
 
 namespace heed {
 
-/// The output of a job that can go on after it was killed (--resume): the file FILE.partial beside the output FILE, to
-/// which it is renamed when it is complete.
+/// The output of a job that can be continued after it was killed (--resume). The job writes to the file FILE.partial,
+/// which is renamed to the output FILE when the output is complete.
 ///
 /// With n-best lists, each input line has a group of output lines, which begin with the line's number, from 0, and
 /// " ||| ". As nothing says where the last group ends, the last group counts as incomplete.
 class PartialOutput {
  public:
-  /// Opens FILE.partial, or makes it, and finds out how far it goes. Throws Error if another process writes it, or if
-  /// `n_best` and it is no n-best list.
+  /// Opens or creates FILE.partial, where FILE is `path`, and finds the end of the complete output in it. Throws Error
+  /// if the file cannot be opened, if another process is writing it, or if `n_best` is true and the file is not an
+  /// n-best list.
   PartialOutput(const std::string& path, bool n_best);
 
   /// Returns the number of input lines whose output is complete.
@@ -45,7 +46,8 @@ class PartialOutput {
   std::string first_, last_;
 };
 
-/// Returns whether the output FILE of such a job is there, complete.
+/// Returns whether the regular file `path` exists. PartialOutput gives a file this name only when the output is
+/// complete, so that the job is then finished.
 bool is_complete(const std::string& path);
 
 }  // namespace heed

@@ -69,10 +69,12 @@ class TrainSession {
   Precision precision() const { return precision_; }
   int threads() const { return pool_.size(); }
   std::optional<int> gpu() const { return gpu_number_; }
-  /// Returns what adds the gradients of several GPUs up, or an empty text for a single GPU or CPUs.
+  /// Returns the name of the method that adds up the gradients of several GPUs (GpuSum::name()), or an empty text for a
+  /// single GPU or for CPUs.
   std::string gradient_sum() const;
   Communicator& ranks() const { return ranks_; }
-  /// Describes what must be the same on all ranks, one thing on each line. Call plan() first.
+  /// Returns a description of what all ranks must have in common, one item on each line: the settings, the hashes of
+  /// the texts, and the number of updates that are done. Call plan() first.
   std::string identity() const;
   ThreadPool& pool() { return pool_; }
   bool one_vocabulary() const { return options_.vocabularies.size() == 1 && !reads_images(); }

@@ -54,7 +54,8 @@ class TranslateInput {
 
   /// Returns whether a person types the lines.
   bool typed() const { return reader_ && reader_->typed(); }
-  /// Returns which fraction of the input is translated when `part`, 0..1, of the last chunk is.
+  /// Returns the fraction of the whole input, 0 to 1, that is translated when the fraction `part`, 0 to 1, of the last
+  /// chunk is translated. Returns nothing if the size of the input is unknown.
   std::optional<double> share_done(double part) const;
   /// Logs what was unusual in the input.
   void report(Log& log) const;

@@ -33,8 +33,8 @@ class TranslateStats {
   void add_pieces(std::int64_t pieces) { pieces_ += pieces; }
   /// Forgets the pieces so far, which were written by an earlier job.
   void forget_pieces() { pieces_ = 0; }
-  /// A chunk of lines is translated, which took `seconds`; `alone`: it was a single batch, whose work all threads
-  /// shared.
+  /// Must be called after each chunk of lines has been translated. `seconds` is the time that the chunk took; `alone`
+  /// is true if the chunk was a single batch, whose work all threads shared.
   void end_chunk(double seconds, bool alone);
 
   /// Adds up the counts of all ranks. Collective. Must be called before note_unused_draft() and report().

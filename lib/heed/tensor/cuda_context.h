@@ -9,9 +9,9 @@ struct CUstream_st;  // a stream of CUDA, as cuda_runtime.h declares it
 
 namespace heed {
 
-struct CudaProducts;  // what gemm() keeps of cuBLASLt
-class CudaStaging;    // what copy_to_gpu() keeps
-class CudaUploads;    // what upload_bytes() keeps
+struct CudaProducts;  // the handle and the chosen algorithms of cuBLASLt, which gemm() reuses
+class CudaStaging;    // the locked memory through which copy_to_gpu() copies
+class CudaUploads;    // the copies that upload_bytes() has made
 
 /// The environment in which the kernels of a GPU run. Kernels are put into the stream, one after another; the GPU runs
 /// them in this order while the host goes on.

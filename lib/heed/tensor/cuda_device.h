@@ -19,16 +19,16 @@ void check_gpu(int number);
 /// Returns whether the kernels are compiled for a GPU as old as this one, which must exist.
 bool is_new_enough(int number);
 
-/// What tells a GPU from others.
+/// Two names of a GPU: one for people, and one that tells GPUs apart.
 struct GpuInfo {
-  std::string name;  ///< of its kind, such as "NVIDIA H200"
-  std::string id;    ///< of this one among all GPUs of all machines
+  std::string name;  ///< the product name of the GPU, such as "NVIDIA H200"
+  std::string id;    ///< bytes that identify the GPU among the GPUs of all machines
 };
 /// Describes GPU number `number`, which must exist.
 GpuInfo gpu_info(int number);
 
-/// A GPU in use: its stream and its arenas. The thread that creates the object runs its ops, or another one after
-/// use_gpu().
+/// An open GPU, with a stream and the arenas of a CudaContext. The thread that creates the object may run ops on the
+/// GPU at once; another thread must call use_gpu() before it runs ops.
 class CudaDevice {
  public:
   /// Opens GPU number `number`, counted from 0. Throws Error where there is no such GPU.

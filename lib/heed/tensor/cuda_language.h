@@ -93,8 +93,8 @@ __device__ T* shared_memory() {
 #endif
 }
 
-/// Calls body(i) for each i from 0 to n - 1, once in the whole grid: the threads take neighbouring elements, and go on
-/// by the size of the grid.
+/// Calls body(i) for each i from 0 to n - 1; one thread of the grid makes each call. Thread number t of the grid takes
+/// the elements t, t + s, t + 2 s, ..., where s is the number of threads in the grid.
 template <class Body>
 __device__ __forceinline__ void for_each_element(std::int64_t n, const Body& body) {
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
@@ -142,8 +142,8 @@ __device__ T warp_max(T value) {
 
 /// Combines the values of all threads of a block in a fixed order, and returns the result to each of them. combine(a,
 /// b) must not depend on the order of a and b; `neutral` changes no value. The number of threads is a multiple of 32.
-/// `scratch` is shared memory for one value for each 32 threads, which nobody else uses between the last barrier before
-/// this function and the next one after it.
+/// `scratch` is shared memory with room for one value for each 32 threads. No other code may use `scratch` between the
+/// last __syncthreads() before the call and the next __syncthreads() after the call.
 template <class T, class Combine>
 __device__ T combine_block(T value, T neutral, T* scratch, const Combine& combine) {
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;

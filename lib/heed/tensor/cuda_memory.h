@@ -16,7 +16,7 @@ extern const MemorySource kGpuMemory;
 /// to allocate.
 extern const MemorySource kLockedMemory;
 
-/// Makes the GPU of the context that of the calling thread.
+/// Makes the GPU of the context the current GPU of the calling thread. Throws Error if CUDA refuses.
 void use_gpu(const CudaContext& device);
 /// Copies bytes from the memory of the host to that of the GPU, after all kernels before. The memory of the host may
 /// change as soon as the function has returned: it copies them to locked memory, and waits only where the GPU is far

@@ -27,7 +27,8 @@ std::span<const T> put_in(Arena& arena, Device device, std::span<const T> host) 
   return out.span();
 }
 
-/// Memory of a device that can grow, for what outlives a computation.
+/// Memory of a device that can grow. It holds data that lives longer than one computation, such as a cache of keys and
+/// values; an Arena loses its contents at reset().
 class DeviceMemory {
  public:
   /// Creates memory of no bytes.

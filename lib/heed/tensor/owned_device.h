@@ -8,11 +8,12 @@
 
 namespace heed {
 
-/// A device with the memory of its arenas: the CPU, or a GPU. Any thread may use it, one at a time, and calls
-/// Device::begin() when it begins to.
+/// A device, the CPU or a GPU, that owns its arenas. Different threads may use the same OwnedDevice one after another,
+/// but not at the same time. A thread must call Device::begin() before it computes on the device.
 class OwnedDevice {
  public:
-  /// `gpu` is the number of a GPU; nothing: the CPU. Throws Error where there is no such GPU.
+  /// Opens GPU number `gpu`, or the CPU if `gpu` has no value. Throws Error if the machine has no such GPU, or if heed
+  /// was built without kernels of GPUs.
   OwnedDevice(std::optional<int> gpu, Precision precision) : cpu_{arena_, precision} {
 #if HEED_HAS_CUDA
     if (gpu) gpu_ = std::make_shared<CudaDevice>(*gpu, precision);

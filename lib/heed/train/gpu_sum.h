@@ -20,7 +20,7 @@ class GpuSum {
   /// Replaces each number by the sum of the numbers at its place on all ranks. Collective; all ranks must have as many
   /// numbers.
   virtual void add_up(CudaContext& gpu, std::span<float> numbers) = 0;
-  /// Returns what does it, such as "NCCL 2.28.9".
+  /// Returns the name of the method that adds the arrays up, such as "NCCL 2.28.9" or "the hosts".
   virtual std::string name() const = 0;
 };
 

@@ -33,7 +33,7 @@ std::vector<Shard> shares_of_batches(std::span<const Shard> shards, const Commun
   return out;
 }
 
-/// Returns a number that is another one for other bytes, but for rare chances.
+/// Returns a hash of the bytes of `numbers`: different bytes nearly always give different hashes.
 std::int64_t fingerprint(std::span<const float> numbers) {
   const std::string_view bytes(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
   return static_cast<std::int64_t>(std::hash<std::string_view>()(bytes) >> 1);
@@ -168,7 +168,8 @@ class GpuWorkers::Step : public UpdateStep {
     device_.put(Tensor<UpdateDecision>(&none, {}), decision_);
   }
 
-  /// Ends all ranks where their parameters are not the same. Each rank updates its own, from the same sums.
+  /// Ends the training on all ranks if the parameters of the ranks differ. Each rank updates its own copy of the
+  /// parameters from the same sums, so that all copies must be equal.
   void check_ranks_agree() {
     Communicator& ranks = workers_.ranks_;
     if (ranks.size() == 1) return;
@@ -213,11 +214,11 @@ class GpuWorkers::Step : public UpdateStep {
   DeviceParameters<float> parameters_;
   std::optional<DeviceParameters<float>> smoothed_;
   std::array<std::optional<DeviceParameters<float>>, 2> memory_;
-  Arena numbers_;            // of the following tensors
-  Tensor<float> gradients_;  // at the places of the parameters
+  Arena numbers_;            // the memory of the following tensors
+  Tensor<float> gradients_;  // in the layout of the parameters
   Tensor<double> squared_norm_;
-  Tensor<float> loss_;           // of the update
-  Tensor<std::uint8_t> finite_;  // whether the sums for running averages are
+  Tensor<float> loss_;           // the loss of the update
+  Tensor<std::uint8_t> finite_;  // whether the sums for running averages are finite
   Tensor<UpdateDecision> decision_;
   Tensor<Bfloat16> rounded_;  // the parameters of the update, where products multiply bfloat16
   Graph<float> graph_;

@@ -39,8 +39,9 @@ class GradientSum {
   void start(std::int64_t leaves);
   /// Returns which leaves a rank computes. The parts of all ranks follow one another.
   Slice leaves_of(int rank) const;
-  /// Returns a buffer of zeros for the gradient of one of this rank's leaves, which the caller adds to it. Each leaf is
-  /// opened once. May be called by several threads at once.
+  /// Returns a buffer of zeros, to which the caller adds the gradient of `leaf`, one of this rank's leaves. Each leaf
+  /// must be opened exactly once. Several threads may call open() at once; a call may wait until other threads have
+  /// closed their leaves.
   ParameterValues<float>& open(std::int64_t leaf);
   /// Says that the gradient of a leaf is complete. May be called by several threads at once.
   void close(std::int64_t leaf);

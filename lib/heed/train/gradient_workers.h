@@ -37,9 +37,9 @@ class GradientWorkers : public TrainingWorkers {
   LossSums evaluate(ParameterValues<float>& parameters, const Examples& examples,
                     std::span<const Shard> shards) override;
 
-  /// Adds the gradients of all leaves up into gradient(), each rank its slice and all the sums for running averages.
-  /// Returns the Euclidean norm of gradient() without the
-  /// sums for running averages. The norm is infinite or NaN when an element of the gradient is infinite or NaN.
+  /// Adds up the gradients of all leaves in gradient(). Afterwards, each rank has its own slice of the sum, and all
+  /// elements of the sums for running averages. Returns the Euclidean norm of the whole gradient, without the sums for
+  /// running averages. The norm is infinite or NaN if an element of the gradient is infinite or NaN.
   double reduce();
   /// Returns the sum of all leaves' gradients. Valid after reduce().
   ParameterValues<float>& gradient() { return sum_.result(); }
@@ -50,9 +50,9 @@ class GradientWorkers : public TrainingWorkers {
   Communicator& ranks() override { return ranks_; }
   /// Returns the slice of the flat arrays whose gradient this rank adds up, and whose parameters it updates.
   const Slice& slice() const { return slice_; }
-  /// Completes an array of which each rank has computed its slice.
+  /// Completes `values` on all ranks: each rank sends its slice to the other ranks.
   void gather(ParameterValues<float>& values);
-  /// Completes an array of which each rank has computed its slice on rank 0 alone.
+  /// Completes `values` on rank 0: each other rank sends its slice to rank 0.
   void gather_to_first(ParameterValues<float>& values);
 
   std::int64_t memory() const override;

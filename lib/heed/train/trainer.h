@@ -68,8 +68,8 @@ class Trainer {
   /// An update whose result is not known yet.
   struct Submitted {
     Place after = {};
-    double epochs = 0;                      // that the training has then finished
-    std::int64_t target_tokens_before = 0;  // of the training, without this update
+    double epochs = 0;                      // the epochs that are done after the update, with a fraction
+    std::int64_t target_tokens_before = 0;  // the target tokens of the training before the update
     std::int64_t sentences = 0, first_line = 0;
   };
 

@@ -21,7 +21,8 @@ using BatchLoss = std::function<Variable<float>(Graph<float>&, const Batch&, con
 /// Returns the loss of a model, which must outlive the function.
 BatchLoss loss_of(const Model<float>& model);
 
-/// The arrays that updates change, in the memory of the host, and what belongs to them. The caller owns all of them.
+/// The arrays that updates change, in the memory of the host, with the optimiser and the rate of the moving average.
+/// The caller owns all of them.
 struct UpdateArrays {
   const Optimizer& optimizer;
   NamedParameterValues& memory;  ///< of the optimiser; may also hold `parameters`
@@ -57,8 +58,9 @@ class UpdateStep {
   /// yet is counted. Throws Error if the shards have no target tokens.
   virtual void submit(const Examples& examples, std::span<const Shard> shards, LossOptions loss,
                       const DropoutKey& dropout, std::int64_t step, double learning_rate) = 0;
-  /// Returns the result of the earliest update that was submitted and not collected. Where it was not applied, the
-  /// updates submitted after it are given up: they change nothing and have no result, and may be submitted again.
+  /// Returns the result of the earliest update that was submitted and not yet collected. If that update was not
+  /// applied, all updates that were submitted after it are given up: they change no parameter and have no result, and
+  /// the caller may submit them again.
   virtual Result collect() = 0;
   /// Returns how many updates may be submitted before the first of them is collected.
   virtual int most_submitted() const = 0;

@@ -4,8 +4,8 @@
 
 namespace heed {
 
-/// Computes updates on the threads of all ranks. Each rank updates its slice of the parameters, and then receives those
-/// of the other ranks; of the moving average and of the optimiser's memory it has its slice only.
+/// Computes updates on the threads of all ranks. Each rank updates its own slice of the parameters, and then receives
+/// the slices of the other ranks. A rank holds only its own slice of the moving average and of the optimiser's memory.
 class CpuUpdateStep : public UpdateStep {
  public:
   /// Everything that is passed by reference must outlive the object.

@@ -67,9 +67,9 @@ inline bool takes_bfloat16(const CpuContext& device) {
 }
 
 /// Computes C = alpha A B + beta C on a GPU, as gemm() does on a CPU, by cuBLASLt. The same product has the same bits
-/// every time on the same kind of GPU. A and B may be stored as bfloat16 where T is float; with `Precision::bfloat16`
-/// the others are rounded too.
-/// A, B and T are float, or double, or A and B are Bfloat16 and float in any combination, with T = float.
+/// every time on the same kind of GPU. If T, the type of the elements of C, is double, A and B are double, too. If T is
+/// float, A is float or Bfloat16, and so is B. With `Precision::bfloat16`, operands of type float are rounded to
+/// bfloat16 first.
 /// `bias` [n], where not null, is added to each row of C, without another pass over C; it is for T = float and k > 0.
 template <class A, class B, class T>
 void gemm(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, std::type_identity_t<T> alpha,
@@ -94,7 +94,8 @@ void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t
 /// Rounds a matrix [rows, columns], whose rows begin `stride` elements apart, to bfloat16 without gaps.
 void round_matrix(CudaContext& device, const float* x, std::int64_t stride, std::int64_t rows, std::int64_t columns,
                   Bfloat16* to);
-/// The same product of integers, without an error. n and k must be multiples of kGpuInt8Block.
+/// Computes C = A B^T like the other gemm_rows(), with 8-bit integers. The sums are 32-bit integers and exact. n and k
+/// must be multiples of kGpuInt8Block.
 void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const std::int8_t* a,
                const std::int8_t* b, std::int32_t* c);
 constexpr std::int64_t kGpuInt8Block = 16;

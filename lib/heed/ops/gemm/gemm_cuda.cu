@@ -66,7 +66,7 @@ ChosenFor chosen_for(Rows rows, std::int64_t m, std::int64_t k, const GemmOperan
   return {rows == Rows::independent ? kIndependentRows : rows == Rows::exact ? power_of_two(m) : typical_size(m), k};
 }
 
-/// A number that a matrix product of T stores, in full precision, and a sum as C stores it.
+/// full(x) returns a stored number in full precision. stored<C>(x) returns a sum in the type C in which it is stored.
 __host__ __device__ inline float full(Bfloat16 x) {
   return from_bfloat16(x);
 }
@@ -322,7 +322,8 @@ bool multiply_and_finish(CudaContext& device, Rows rows, std::int64_t m, std::in
   };
   const ChosenFor sizes = chosen_for(rows, m, k, a, b), exact{m, k};
   cublasStatus_t status = compute(algorithm_for(sizes));
-  // An algorithm for similar sizes may not do for these. Independent rows have one algorithm for all sizes.
+  // cuBLASLt may refuse the algorithm that was chosen for rounded sizes; then the algorithm for the exact sizes is
+  // tried. Independent rows have one algorithm for all sizes.
   if (is_refused(status) && rows != Rows::independent && sizes != exact) status = compute(algorithm_for(exact));
   if (is_refused(status) && finish) return false;
   check(status);

@@ -16,7 +16,8 @@ constexpr std::string_view kRoots[] = {"", "TOP", "ROOT", "S1"};
 std::vector<bool> read_tree(std::string_view line, Tree& tree) {
   if (const auto mistake = parse_tree(line, tree)) throw LineError(mistake->column, mistake->message);
   std::vector<bool> kept(tree.nodes.size());
-  // A node follows its parent, so that children are seen first from the end on.
+  // A node stands behind its parent in `nodes`, so that a loop from the end visits the children of a node before the
+  // node.
   for (std::size_t i = tree.nodes.size(); i-- > 0;) {
     const TreeNode& node = tree.nodes[i];
     if (node.is_word()) {
