@@ -2,7 +2,7 @@
 # Tests scripts/multi30k with very short trainings on data/ under the names of Multi30k: both recipes from text to BLEU, and
 # a second run that trains nothing again.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
-export HEED_BIN UPDATES=3 TEACHER_UPDATES=2 THREADS=2
+export HEED_BIN UPDATES=3 TEACHER_UPDATES=2 REVERSE_UPDATES=2 THREADS=2
 multi30k=$HEED_SOURCE/scripts/multi30k
 
 for part in train:300:train valid:20:val test:20:test_2016_flickr; do
@@ -20,9 +20,21 @@ for recipe in published best; do
   done
   cmp -s $recipe/model.h5 $recipe.h5 || fail "$recipe: the second run changes the model"
 done
-# The student learns from the text, and from what both teachers make of it.
-[ "$(zcat best/both.en.gz | wc -l)" -eq 600 ] || fail "the student's text has $(zcat best/both.en.gz | wc -l) lines of 600"
-cmp -s <(zcat best/both.de.gz | head -n 300) <(zcat train.de.gz) || fail "the student's text does not begin with the text"
-cmp -s <(zcat best/both.de.gz | tail -n 300) best/lesson.de || fail "the student's text does not end with the translations"
+# The student learns from the text, from what both teachers make of it and of two samples, and from a third sample.
+lines() { zcat "best/pairs.$1.gz" | sed -n "$(($2 * 300 + 1)),$(($2 * 300 + 300))p"; }
+[ "$(zcat best/pairs.en.gz | wc -l)" -eq 1500 ] || fail "the student's text has $(zcat best/pairs.en.gz | wc -l) lines of 1500"
+part=0
+while read -r english german; do
+  cmp -s <(lines en $part) <(zcat -f "$english") || fail "part $part of the student's English text is not $english"
+  cmp -s <(lines de $part) <(zcat -f "$german") || fail "part $part of the student's German text is not $german"
+  part=$((part + 1))
+done <<'PARTS'
+train.en.gz train.de.gz
+train.en.gz best/lesson.de
+best/sample1.en best/lesson1.de
+best/sample2.en best/lesson2.de
+best/sample3.en train.de.gz
+PARTS
 cmp -s best/teacher1.h5 best/teacher2.h5 && fail "both teachers are the same"
+cmp -s best/sample1.en best/sample2.en && fail "both samples are the same"
 finish
