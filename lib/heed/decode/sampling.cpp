@@ -52,8 +52,7 @@ class FallingScores {
 
   /// Finds and sorts the ids whose scores are at most `width_` below the best one.
   void find_more() {
-    const double lowest = static_cast<double>(best_) - width_;
-    const float from = lowest > static_cast<double>(kLowest) && width_ < kWidest ? static_cast<float>(lowest) : kLowest;
+    const float from = width_ < kWidest ? static_cast<float>(static_cast<double>(best_) - width_) : kLowest;
     const auto known = static_cast<std::ptrdiff_t>(ids_.size());
     for (std::size_t v = 0; v < scores_.size(); ++v)
       if (scores_[v] >= from && scores_[v] < found_from_ && is_possible(static_cast<std::int32_t>(v)))

@@ -8,7 +8,8 @@
 namespace heed {
 namespace {
 
-/// The largest number of threads of a block, which a GPU has: each may use few registers then.
+/// The largest number of threads that a block may have. nvcc must know it, because so many threads have only 64
+/// registers each.
 constexpr unsigned kMostThreads = 1024;
 
 /// Returns whether the number a is above b. NaN is below all other numbers.

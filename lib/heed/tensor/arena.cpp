@@ -11,9 +11,9 @@ constexpr std::size_t kFirstBlock = std::size_t{1} << 20;
 /// freeing the memory and allocating it again takes longer than the replacement saves.
 constexpr std::size_t kMostMerged = std::size_t{64} << 20;
 
-/// Rounds a number of bytes up to a multiple of `alignment`.
+/// Rounds a number of bytes up to a multiple of `alignment`, a power of two.
 std::size_t round_up(std::size_t bytes, std::size_t alignment) {
-  return (bytes + alignment - 1) / alignment * alignment;
+  return (bytes + alignment - 1) & ~(alignment - 1);
 }
 
 }  // namespace

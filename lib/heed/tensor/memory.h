@@ -19,7 +19,7 @@ void free_memory(void* memory, std::size_t bytes);
 struct MemorySource {
   void* (*allocate)(std::size_t bytes) = allocate_memory;
   void (*free)(void* memory, std::size_t bytes) = free_memory;
-  std::size_t alignment = kMemoryAlignment;
+  std::size_t alignment = kMemoryAlignment;  ///< a power of two
 };
 
 }  // namespace heed

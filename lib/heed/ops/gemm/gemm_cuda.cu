@@ -57,8 +57,8 @@ struct ChosenFor {
 
 /// Returns the sizes for which the algorithm of a product of A [m, k] and B is chosen. cuBLASLt takes about 0.1 ms to
 /// suggest an algorithm, and nearly every batch of a training has another number of tokens, which is therefore rounded
-/// up. The tokens are rows of a stored matrix: m of A, or k of both where A is transposed. The number of columns of a
-/// stored matrix stays, as the distance of its rows must not be smaller.
+/// up. The tokens are rows of a stored matrix: m rows of A, or k rows of A and B if A is transposed. The number of
+/// columns of a stored matrix is not rounded, because it must not exceed the distance between two rows.
 template <class Operand>
 ChosenFor chosen_for(Rows rows, std::int64_t m, std::int64_t k, const GemmOperand<Operand>& a,
                      const GemmOperand<Operand>& b) {
@@ -82,6 +82,13 @@ __host__ __device__ C stored(T x) {
     return x;
 }
 
+/// Returns the element of C in this column that a sum becomes.
+template <class C, class T>
+__host__ __device__ C finished(const Finish<C>& finish, T sum, std::int64_t column) {
+  if (finish.bias) sum += full(finish.bias[column]);
+  return stored<C>(finish.relu && !(sum > 0) ? T(0) : sum);
+}
+
 /// Stores the sums of a product [rows, columns], whose rows begin `stride` elements apart, in C, finished as `finish`
 /// says. `sums` may be C itself.
 template <class T, class C>
@@ -89,9 +96,7 @@ __global__ void finish_kernel(const T* sums, std::int64_t stride, C* c, std::int
                               std::int64_t columns, Finish<C> finish) {
   for_each_element(rows * columns, [&](std::int64_t i) {
     const std::int64_t row = i / columns, column = i % columns;
-    T sum = sums[row * stride + column];
-    if (finish.bias) sum += full(finish.bias[column]);
-    c[row * c_stride + column] = stored<C>(finish.relu && !(sum > 0) ? T(0) : sum);
+    c[row * c_stride + column] = finished(finish, sums[row * stride + column], column);
   });
 }
 
@@ -150,7 +155,8 @@ void check(cublasStatus_t status) {
     throw Error(std::string("the GPU refuses a matrix product: ") + cublasLtGetStatusString(status));
 }
 
-/// Returns whether cuBLASLt says that it, or an algorithm, cannot compute a product.
+/// Returns whether a status of cuBLASLt says that cuBLASLt, or the algorithm that it was given, cannot compute a
+/// product.
 bool is_refused(cublasStatus_t status) {
   return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -321,11 +327,12 @@ bool multiply_and_finish(CudaContext& device, Rows rows, std::int64_t m, std::in
                           kWorkspace, device.stream);
   };
   const ChosenFor sizes = chosen_for(rows, m, k, a, b), exact{m, k};
-  cublasStatus_t status = compute(algorithm_for(sizes));
+  const std::optional<cublasLtMatmulAlgo_t> algorithm = algorithm_for(sizes);
+  cublasStatus_t status = compute(algorithm);
   // cuBLASLt may refuse the algorithm that was chosen for rounded sizes; then the algorithm for the exact sizes is
-  // tried. Independent rows have one algorithm for all sizes.
+  // tried. Independent rows have one algorithm for all numbers of rows, which nothing may replace for some of them.
   if (is_refused(status) && rows != Rows::independent && sizes != exact) status = compute(algorithm_for(exact));
-  if (is_refused(status) && finish) return false;
+  if (is_refused(status) && finish && (rows != Rows::independent || !algorithm)) return false;
   check(status);
   return true;
 }
@@ -368,9 +375,7 @@ bool multiply_and_finish(CudaContext& device, Rows rows, std::int64_t m, std::in
         T sum = 0;
         for (std::int64_t l = 0; l < k; ++l) sum += element(a, i, l) * element(b, l, j);
         C& target = c[i * c_stride + j];
-        sum = beta != 0 ? alpha * sum + beta * full(target) : alpha * sum;
-        if (finish.bias) sum += full(finish.bias[j]);
-        target = stored<C>(finish.relu && !(sum > 0) ? T(0) : sum);
+        target = finished(finish, beta != 0 ? alpha * sum + beta * full(target) : alpha * sum, j);
       }
   });
   return true;
