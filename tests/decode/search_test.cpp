@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "heed/base/error.h"
@@ -36,6 +38,24 @@ std::vector<SearchOptions> length_penalties() {
   all[3].length_penalty = 0.8;
   return all;
 }
+
+/// A model that gives the same scores after each prefix.
+class RepeatedScores : public StepModel {
+ public:
+  explicit RepeatedScores(std::vector<float> scores) : one_(std::move(scores)) {}
+  std::int64_t vocabulary() const override { return static_cast<std::int64_t>(one_.size()); }
+  void start(const PackedIds&) override {}
+  Tensor<float> step(std::span<const std::int32_t> tokens) override {
+    all_.clear();
+    for (std::size_t r = 0; r < tokens.size(); ++r) all_.insert(all_.end(), one_.begin(), one_.end());
+    return {all_.data(), {static_cast<std::int64_t>(tokens.size()), vocabulary()}};
+  }
+  void reorder(std::span<const std::int32_t>) override {}
+  void share_with(ThreadTeam*) override {}
+
+ private:
+  std::vector<float> one_, all_;
+};
 
 }  // namespace
 
@@ -204,6 +224,65 @@ TEST_CASE("sampling follows the distribution, and its cuts") {
   first.search = SearchKind::sample;
   CHECK(count(options) != count(first));
   CHECK(count(options) == count(options));
+}
+
+TEST_CASE("of many tokens, the likeliest are drawn, each as often as its probability says") {
+  // 600 tokens in no order, and always two of the same score, of which the one with the lower id comes first.
+  constexpr std::int32_t kFirst = 4, kTokens = 600;
+  std::vector<float> scores(kFirst + kTokens, -std::numeric_limits<float>::infinity());
+  scores[kUnknownId] = 2;  // a reserved id is likelier than all, and never drawn
+  std::vector<std::size_t> order;
+  for (std::int32_t i = 0; i < kTokens; ++i) {
+    order.push_back(static_cast<std::size_t>(kFirst + i * 7 % kTokens));
+    scores[order.back()] = -static_cast<float>(i / 2) / 40;
+  }
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
+  constexpr int kDraws = 4000;
+  PackedIds source;
+  for (std::int32_t i = 0; i < kDraws; ++i) source.append(Ids{100 + i, kEndId});
+
+  struct Cut {
+    int top_k;
+    double top_p, temperature;
+  };
+  for (const Cut& cut : {Cut{0, 1, 1}, Cut{0, 1, 3}, Cut{10, 1, 1}, Cut{41, 1, 2}, Cut{300, 1, 1}, Cut{0, 0.2, 1},
+                         Cut{0, 0.6, 1}, Cut{0, 0.999, 1}, Cut{0, 0.5, 3}, Cut{90, 0.7, 1}}) {
+    CAPTURE(cut.top_k);
+    CAPTURE(cut.top_p);
+    CAPTURE(cut.temperature);
+    // The definition: the first top_k tokens, and of these the fewest whose probabilities add up to top_p.
+    std::vector<double> weights;
+    for (const std::size_t id : order) weights.push_back(std::exp(static_cast<double>(scores[id]) / cut.temperature));
+    if (cut.top_k > 0) weights.resize(static_cast<std::size_t>(cut.top_k));
+    const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
+    std::size_t count = 0;
+    double sum = 0;
+    while (count < weights.size() && sum < cut.top_p * all) sum += weights[count++];
+    double mean = 0, square = 0;  // of a token's place in the order
+    for (std::size_t i = 0; i < count; ++i) {
+      mean += static_cast<double>(i) * weights[i] / sum;
+      square += static_cast<double>(i * i) * weights[i] / sum;
+    }
+    SearchOptions options;
+    options.search = SearchKind::sample;
+    options.max_output_length = 1;
+    options.top_k = cut.top_k;
+    options.top_p = cut.top_p;
+    options.temperature = cut.temperature;
+    RepeatedScores model(scores);
+    double total = 0;
+    std::set<std::size_t> drawn;
+    for (const auto& hypotheses : search(model, source, options)) {
+      const auto id = static_cast<std::size_t>(hypotheses.at(0).ids.at(0));
+      const auto place = static_cast<std::size_t>(std::find(order.begin(), order.end(), id) - order.begin());
+      REQUIRE(place < count);
+      drawn.insert(place);
+      total += static_cast<double>(place);
+    }
+    CHECK(std::abs(total / kDraws - mean) < 4 * std::sqrt((square - mean * mean) / kDraws));
+    if (count < 60) CHECK(drawn.size() == count);
+  }
 }
 
 TEST_CASE("options that do not fit together are named") {

@@ -1,8 +1,8 @@
 #include "heed/decode/sampling.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
 
 #include "heed/base/random.h"
 #include "heed/decode/beam_search.h"
@@ -19,59 +19,71 @@ std::uint64_t hash_ids(std::span<const std::int32_t> ids) {
   return hash;
 }
 
+/// Returns the largest of the scores, of which there is at least one. The compiler turns the inner loop into one vector
+/// instruction.
+float largest(std::span<const float> scores) {
+  constexpr std::size_t kLanes = 16;
+  std::array<float, kLanes> lanes;
+  lanes.fill(scores[0]);
+  std::size_t v = 0;
+  for (; v + kLanes <= scores.size(); v += kLanes)
+    for (std::size_t l = 0; l < kLanes; ++l) lanes[l] = scores[v + l] > lanes[l] ? scores[v + l] : lanes[l];
+  for (; v < scores.size(); ++v) lanes[0] = std::max(lanes[0], scores[v]);
+  return *std::max_element(lanes.begin(), lanes.end());
+}
+
 /// The ids that may be drawn from a row of scores, by falling score; ids of equal scores by rising id. The ids are
-/// found and sorted as far as they are asked for: a draw needs few of the many thousands.
+/// sorted as far as they are asked for: a draw needs few of the many thousands.
 class FallingScores {
  public:
-  /// Begins with the row `scores`. `scale` is a difference of scores that matters: the first ids to be found are within
-  /// four times this difference of the best one.
-  void start(std::span<const float> scores, bool may_end, double scale) {
+  /// Begins with the row `scores`. `expected` is the number of ids that will probably be asked for, at least 1.
+  void start(std::span<const float> scores, bool may_end, std::size_t expected) {
     scores_ = scores;
-    may_end_ = may_end;
-    ids_.clear();
-    best_ = kLowest;
-    for (std::size_t v = 0; v < scores.size(); ++v)
-      if (scores[v] > best_ && is_possible(static_cast<std::int32_t>(v))) best_ = scores[v];
-    found_from_ = std::numeric_limits<float>::infinity();
-    width_ = 4 * scale;
+    expected_ = expected;
+    sorted_ = 0;
+    ids_.resize(scores.size());
+    std::size_t possible = 0;
+    for (std::size_t v = 0; v < scores.size(); ++v) {
+      const auto id = static_cast<std::int32_t>(v);
+      ids_[possible] = id;
+      const bool is_finite = std::isfinite(scores[v]);  // pieces outside of the shortlist have minus infinity
+      possible += is_finite && !is_forbidden(id) && (may_end || id != kEndId) ? 1 : 0;
+    }
+    ids_.resize(possible);
   }
-  /// Returns the best score; the lowest number of all where no id may be drawn.
-  float best() const { return best_; }
-  /// Returns whether an id may be drawn; its score must be finite.
-  bool is_possible(std::int32_t id) const { return !is_forbidden(id) && (may_end_ || id != kEndId); }
   /// Returns whether there is an id number i, counted from 0.
   bool has(std::size_t i) {
-    while (i >= ids_.size() && found_from_ > kLowest) find_more();
-    return i < ids_.size();
+    while (i >= sorted_ && sorted_ < ids_.size()) sort_more();
+    return i < sorted_;
   }
-  /// Returns id number i, which has(i) has found.
-  std::int32_t operator[](std::size_t i) const { return ids_[i]; }
+  /// Returns id number i, which has(i) has sorted.
+  std::size_t operator[](std::size_t i) const { return static_cast<std::size_t>(ids_[i]); }
+  /// Returns all ids, in any order.
+  const std::vector<std::int32_t>& ids() const { return ids_; }
 
  private:
-  static constexpr float kLowest = std::numeric_limits<float>::lowest();  // pieces outside of a shortlist are below it
-
-  /// Finds and sorts the ids whose scores are at most `width_` below the best one.
-  void find_more() {
-    const float from = width_ < kWidest ? static_cast<float>(static_cast<double>(best_) - width_) : kLowest;
-    const auto known = static_cast<std::ptrdiff_t>(ids_.size());
-    for (std::size_t v = 0; v < scores_.size(); ++v)
-      if (scores_[v] >= from && scores_[v] < found_from_ && is_possible(static_cast<std::int32_t>(v)))
-        ids_.push_back(static_cast<std::int32_t>(v));
-    std::sort(ids_.begin() + known, ids_.end(), [&](std::int32_t a, std::int32_t b) {
+  /// Sorts the expected number of ids, and then eight times as many each time. A heap of few ids is fastest at first;
+  /// later, the ids to be sorted are parted from the others.
+  void sort_more() {
+    const auto better = [&](std::int32_t a, std::int32_t b) {
       const float x = scores_[static_cast<std::size_t>(a)], y = scores_[static_cast<std::size_t>(b)];
       return x != y ? x > y : a < b;
-    });
-    found_from_ = from;
-    width_ *= 1.5;
+    };
+    const std::size_t wanted = std::min(sorted_ == 0 ? expected_ : 8 * sorted_, ids_.size());
+    const auto first = ids_.begin() + static_cast<std::ptrdiff_t>(sorted_);
+    const auto last = ids_.begin() + static_cast<std::ptrdiff_t>(wanted);
+    if (sorted_ == 0 && wanted < ids_.size() / 16) {
+      std::partial_sort(first, last, ids_.end(), better);
+    } else {
+      if (last != ids_.end()) std::nth_element(first, last, ids_.end(), better);
+      std::sort(first, last, better);
+    }
+    sorted_ = wanted;
   }
 
-  static constexpr double kWidest = 1e3;  // beyond it, all other ids are found at once
-
   std::span<const float> scores_;
-  bool may_end_ = true;
-  std::vector<std::int32_t> ids_;  // all with a score of found_from_ or more
-  float best_ = 0, found_from_ = 0;
-  double width_ = 0;
+  std::vector<std::int32_t> ids_;
+  std::size_t expected_ = 1, sorted_ = 0;  // the first sorted_ ids are sorted, and come before all others
 };
 
 struct Drawn {
@@ -86,39 +98,41 @@ class Sampler {
   explicit Sampler(const SearchOptions& options) : options_(options) {}
 
   Drawn draw(std::span<const float> scores, bool may_end, double uniform) {
-    top_ = *std::max_element(scores.begin(), scores.end());
+    const float top = largest(scores);
     double total = 0;
-    weights_.clear();
-    for (const float score : scores) {
-      weights_.push_back(std::exp(static_cast<double>(score - top_)));
-      total += weights_.back();
+    const bool needs_weights = options_.temperature == 1 && options_.top_k == 0;
+    weights_.resize(needs_weights ? scores.size() : 0);
+    for (std::size_t v = 0; v < scores.size(); ++v) {
+      const double weight = std::exp(static_cast<double>(scores[v] - top));
+      total += weight;
+      if (needs_weights) weights_[v] = weight;
     }
-    const double log_total = static_cast<double>(top_) + std::log(total);
+    const double log_total = static_cast<double>(top) + std::log(total);
     if (!std::isfinite(log_total)) fail_not_a_number();
-    order_.start(scores, may_end, options_.temperature);
+    constexpr std::size_t kOfNucleus = 32;
+    order_.start(scores, may_end, options_.top_k > 0 ? static_cast<std::size_t>(options_.top_k) : kOfNucleus);
     if (!order_.has(0)) return {kEndId, 0};  // no token is possible: the translation ends
-    const std::int32_t token = pick(scores, uniform);
-    return {token, static_cast<float>(static_cast<double>(scores[static_cast<std::size_t>(token)]) - log_total)};
+    const std::size_t token = pick(scores, uniform);
+    return {static_cast<std::int32_t>(token), static_cast<float>(static_cast<double>(scores[token]) - log_total)};
   }
 
  private:
   /// Returns one id of order_. `uniform`, a random number in [0, 1), selects the id through the inverse of the
   /// cumulative distribution.
-  std::int32_t pick(std::span<const float> scores, double uniform) {
-    // weights_ has a temperature of 1, and may vanish where the best possible score is far below the best one.
-    const bool is_known = options_.temperature == 1 && order_.best() > top_ - 100;
+  std::size_t pick(std::span<const float> scores, double uniform) {
+    // weights_ is relative to the best score of all, and vanishes where the best possible score is far below it.
+    const float best = scores[order_[0]];
+    const bool is_known = !weights_.empty() && weights_[order_[0]] > 1e-40;
     const auto weight_of = [&](std::size_t id) {
-      if (is_known) return weights_[id];
-      return std::exp(static_cast<double>(scores[id] - order_.best()) / options_.temperature);
+      return is_known ? weights_[id] : std::exp(static_cast<double>(scores[id] - best) / options_.temperature);
     };
-    const auto weight = [&](std::size_t i) { return weight_of(static_cast<std::size_t>(order_[i])); };
+    const auto weight = [&](std::size_t i) { return weight_of(order_[i]); };
     const std::size_t most = options_.top_k > 0 ? static_cast<std::size_t>(options_.top_k) : scores.size();
     double sum = 0;
     if (options_.top_k > 0) {
       for (std::size_t i = 0; i < most && order_.has(i); ++i) sum += weight(i);
     } else {
-      for (std::size_t v = 0; v < scores.size(); ++v)
-        if (order_.is_possible(static_cast<std::int32_t>(v))) sum += weight_of(v);
+      for (const std::int32_t id : order_.ids()) sum += weight_of(static_cast<std::size_t>(id));
     }
     // The nucleus is the shortest beginning of order_ whose probabilities add up to top_p, at least one token.
     double nucleus = sum;
@@ -136,8 +150,7 @@ class Sampler {
 
   const SearchOptions& options_;
   FallingScores order_;
-  float top_ = 0;                // the best score, possible or not
-  std::vector<double> weights_;  // exp(score - top_) of each id
+  std::vector<double> weights_;  // exp(score - best score) of each id, if the temperature is 1 and all ids may be drawn
 };
 
 struct Row {
