@@ -1,9 +1,13 @@
 #include "heed/base/threads.h"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <string>
 #include <vector>
 
 #include "heed/base/error.h"
@@ -74,4 +78,28 @@ TEST_CASE("an exception of a team's piece comes out when all pieces have ended, 
   std::atomic<int> calls = 0;
   team.run(10, [&](int) { ++calls; });
   CHECK(calls == 10);
+}
+
+TEST_CASE("threads that the system does not start are an error that says what to do") {
+  // A child process runs this test: the limit of threads is for the whole process, and root has none.
+  const auto fails = [](auto make) {
+    try {
+      make();
+    } catch (const Error& error) {
+      return std::string(error.what()).starts_with("cannot start 3 threads: ") &&
+             std::string(error.what()).ends_with(" (lower --threads, or raise the limit that ulimit -u shows)");
+    }
+    return false;
+  };
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit none{0, 0};
+    if (::setrlimit(RLIMIT_NPROC, &none) != 0 || (::geteuid() == 0 && ::setuid(65534) != 0)) ::_exit(1);
+    if (!fails([] { ThreadPool(3).run([](int) {}); })) ::_exit(2);
+    if (!fails([] { ThreadTeam(3).run(1, [](int) {}); })) ::_exit(3);
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 using namespace heed;
@@ -145,6 +146,20 @@ TEST_CASE("errors name the option and help") {
   CHECK_THROWS_WITH_AS(parse({"--shape", "oval"}), "--shape 'oval': must be one of round, square", UsageError);
   CHECK_THROWS_WITH_AS(parse({"--shape", "flat"}), "--shape 'flat': must be one of round, square", UsageError);
   CHECK_THROWS_AS(parse({"--count"}), UsageError);
+}
+
+TEST_CASE("numbers beyond 64 bits are too large, not negative or infinite") {
+  using namespace fields_detail;
+  const FieldInfo info{.name = "size", .help = "how large", .value = "N", .min = 1};
+  constexpr std::int64_t kLow = std::numeric_limits<std::int64_t>::min(),
+                         kHigh = std::numeric_limits<std::int64_t>::max();
+  CHECK(parse_integer(info, "9223372036854775807", kLow, kHigh) == kHigh);
+  CHECK(parse_integer(info, "9223372036854K", kLow, kHigh) == 9223372036854000);
+  for (const char* text : {"9223372036854775808", "9223372036854775807K", "9223372036854775.808K", "1e300"})
+    CHECK_THROWS_WITH_AS(parse_integer(info, text, kLow, kHigh),
+                         ("--size " + std::string(text) + ": too large").c_str(), UsageError);
+  CHECK(parse_real(info, "1e3K") == 1e6);
+  CHECK_THROWS_WITH_AS(parse_real(info, "1e308K"), "--size 1e308K: too large", UsageError);
 }
 
 TEST_CASE("an option is not taken as another option's value, unless it stands behind =") {

@@ -44,10 +44,19 @@ bool spin_until(std::chrono::microseconds time, Done done) {
 
 ThreadTeam::ThreadTeam(int size) {
   if (size < 1) throw Error("internal: a team needs at least one thread");
-  for (int i = 1; i < size; ++i) helpers_.emplace_back([this] { help(); });
+  try {
+    for (int i = 1; i < size; ++i) helpers_.emplace_back([this] { help(); });
+  } catch (const std::system_error& error) {
+    end_helpers();
+    fail_to_start(size, error);
+  }
 }
 
 ThreadTeam::~ThreadTeam() {
+  end_helpers();
+}
+
+void ThreadTeam::end_helpers() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;

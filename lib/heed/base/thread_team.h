@@ -52,6 +52,8 @@ class ThreadTeam {
     bool left() const { return next < count; }
   };
 
+  /// Ends and joins the helper threads that have been started.
+  void end_helpers();
   void run_pieces(int count, const FunctionRef& job);
   /// Takes pieces of the present job and calls the job's function for them, until all pieces are taken.
   void take();
@@ -60,7 +62,6 @@ class ThreadTeam {
   /// Spins, and then sleeps, until the present job has pieces to take. Returns false when the team is being destroyed.
   bool wait_for_work();
 
-  std::vector<std::thread> helpers_;
   FunctionRef job_;
   alignas(64) std::atomic<std::uint64_t> pieces_ = 0;
   alignas(64) std::atomic<std::uint32_t> done_ = 0;
@@ -69,6 +70,7 @@ class ThreadTeam {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::exception_ptr error_;
+  std::vector<std::thread> helpers_;  // the last member: the helpers use the others
 };
 
 }  // namespace heed

@@ -16,13 +16,27 @@ Slice slice_of(std::int64_t size, int parts, int index) {
   return {boundary(index), boundary(index + 1)};
 }
 
+void fail_to_start(int threads, const std::system_error& error) {
+  throw Error("cannot start " + std::to_string(threads) + " threads: " + error.code().message() +
+              " (lower --threads, or raise the limit that ulimit -u shows)");
+}
+
 ThreadPool::ThreadPool(int threads) {
   if (threads < 1) throw Error("internal: a thread pool needs at least one thread");
   errors_.resize(static_cast<std::size_t>(threads));
-  for (int i = 1; i < threads; ++i) threads_.emplace_back([this, i] { work(i); });
+  try {
+    for (int i = 1; i < threads; ++i) threads_.emplace_back([this, i] { work(i); });
+  } catch (const std::system_error& error) {
+    end_threads();
+    fail_to_start(threads, error);
+  }
 }
 
 ThreadPool::~ThreadPool() {
+  end_threads();
+}
+
+void ThreadPool::end_threads() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -59,6 +60,8 @@ class ThreadPool {
   }
 
  private:
+  /// Ends and joins the threads that have been started.
+  void end_threads();
   void run_on_all(const FunctionRef& job);
   void call(const FunctionRef& job, int thread);
   void work(int thread);
@@ -72,6 +75,9 @@ class ThreadPool {
   int running_ = 0;
   bool ending_ = false;
 };
+
+/// Throws the Error of a pool or a team of `threads` threads of which the system started only some.
+[[noreturn]] void fail_to_start(int threads, const std::system_error& error);
 
 /// The type of a function that runs a given function once on each of several threads, all at the same time, with the
 /// thread's index as its argument, and waits until all calls have ended.

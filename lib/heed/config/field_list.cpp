@@ -8,6 +8,9 @@
 namespace heed {
 namespace {
 
+/// 2^63, the least number that is too large for an integer of 64 bits.
+constexpr double kBeyondIntegers = 0x1p63;
+
 std::string option(const FieldInfo& info) {
   return info.positional ? std::string(info.value) : "--" + std::string(info.name);
 }
@@ -55,11 +58,13 @@ std::int64_t parse_integer(const FieldInfo& info, const std::string& text, std::
     if (real_error != std::errc() || real_end != digits.data() + digits.size() ||
         std::floor(real * factor) != real * factor)
       throw UsageError(option(info) + " '" + text + "': not a whole number (digits, with K, M or G for thousands)");
-    value = static_cast<std::int64_t>(real);
+    if (std::abs(real) < kBeyondIntegers) value = static_cast<std::int64_t>(real);
   }
   real *= factor;
   if (real < info.min || real > info.max) fail_range(info, text);
-  if (real < static_cast<double>(low) || real > static_cast<double>(high))
+  // As a double, the largest integer of 64 bits is 2^63, which is too large; the integer itself is not.
+  const double most = std::min(static_cast<double>(high), std::nextafter(kBeyondIntegers, 0));
+  if ((factor > 1 || value != high) && (real < static_cast<double>(low) || real > most))
     throw UsageError(option(info) + " " + text + ": too large");
   return factor == 1 ? value : static_cast<std::int64_t>(std::llround(real));
 }
@@ -72,6 +77,7 @@ double parse_real(const FieldInfo& info, const std::string& text) {
   if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value))
     throw UsageError(option(info) + " '" + text + "': not a number");
   value *= factor;
+  if (!std::isfinite(value)) throw UsageError(option(info) + " " + text + ": too large");
   if (value < info.min || value > info.max) fail_range(info, text);
   return value;
 }
