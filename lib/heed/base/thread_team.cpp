@@ -44,12 +44,8 @@ bool spin_until(std::chrono::microseconds time, Done done) {
 
 ThreadTeam::ThreadTeam(int size) {
   if (size < 1) throw Error("internal: a team needs at least one thread");
-  try {
-    for (int i = 1; i < size; ++i) helpers_.emplace_back([this] { help(); });
-  } catch (const std::system_error& error) {
-    end_helpers();
-    fail_to_start(size, error);
-  }
+  start_threads(
+      helpers_, size, [this](int) { help(); }, [this] { end_helpers(); });
 }
 
 ThreadTeam::~ThreadTeam() {

@@ -62,6 +62,7 @@ class ThreadTeam {
   /// Spins, and then sleeps, until the present job has pieces to take. Returns false when the team is being destroyed.
   bool wait_for_work();
 
+  std::vector<std::thread> helpers_;
   FunctionRef job_;
   alignas(64) std::atomic<std::uint64_t> pieces_ = 0;
   alignas(64) std::atomic<std::uint32_t> done_ = 0;
@@ -70,7 +71,6 @@ class ThreadTeam {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::exception_ptr error_;
-  std::vector<std::thread> helpers_;  // the last member: the helpers use the others
 };
 
 }  // namespace heed

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include "heed/base/error.h"
 #include "heed/base/handler_stack.h"
@@ -16,20 +17,22 @@ Slice slice_of(std::int64_t size, int parts, int index) {
   return {boundary(index), boundary(index + 1)};
 }
 
-void fail_to_start(int threads, const std::system_error& error) {
-  throw Error("cannot start " + std::to_string(threads) + " threads: " + error.code().message() +
-              " (lower --threads, or raise the limit that ulimit -u shows)");
+void start_threads(std::vector<std::thread>& started, int threads, const std::function<void(int thread)>& work,
+                   const std::function<void()>& end) {
+  try {
+    for (int i = 1; i < threads; ++i) started.emplace_back(work, i);
+  } catch (const std::system_error& error) {
+    end();
+    throw Error("cannot start " + std::to_string(threads) + " threads: " + error.code().message() +
+                " (lower --threads, or raise the limit that ulimit -u shows)");
+  }
 }
 
 ThreadPool::ThreadPool(int threads) {
   if (threads < 1) throw Error("internal: a thread pool needs at least one thread");
   errors_.resize(static_cast<std::size_t>(threads));
-  try {
-    for (int i = 1; i < threads; ++i) threads_.emplace_back([this, i] { work(i); });
-  } catch (const std::system_error& error) {
-    end_threads();
-    fail_to_start(threads, error);
-  }
+  start_threads(
+      threads_, threads, [this](int thread) { work(thread); }, [this] { end_threads(); });
 }
 
 ThreadPool::~ThreadPool() {

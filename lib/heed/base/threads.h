@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -76,8 +75,10 @@ class ThreadPool {
   bool ending_ = false;
 };
 
-/// Throws the Error of a pool or a team of `threads` threads of which the system started only some.
-[[noreturn]] void fail_to_start(int threads, const std::system_error& error);
+/// Starts threads - 1 threads, which call work(1) ... work(threads - 1), and puts them into `started`. Where the system
+/// refuses one of them, calls end(), which must join those that have been started, and throws Error.
+void start_threads(std::vector<std::thread>& started, int threads, const std::function<void(int thread)>& work,
+                   const std::function<void()>& end);
 
 /// The type of a function that runs a given function once on each of several threads, all at the same time, with the
 /// thread's index as its argument, and waits until all calls have ended.

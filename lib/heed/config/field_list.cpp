@@ -8,9 +8,6 @@
 namespace heed {
 namespace {
 
-/// 2^63, the least number that is too large for an integer of 64 bits.
-constexpr double kBeyondIntegers = 0x1p63;
-
 std::string option(const FieldInfo& info) {
   return info.positional ? std::string(info.value) : "--" + std::string(info.name);
 }
@@ -22,6 +19,13 @@ double take_suffix(std::string_view& text) {
   const double factor = text.back() == 'K' ? 1e3 : text.back() == 'M' ? 1e6 : text.back() == 'G' ? 1e9 : 1;
   if (factor > 1) text.remove_suffix(1);
   return factor;
+}
+
+/// Reads a number that is the whole of `text`. Returns false where it is not one, or too large for the type.
+template <class Number>
+bool read_number(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
 }
 
 [[noreturn]] void fail_range(const FieldInfo& info, const std::string& text) {
@@ -50,31 +54,28 @@ std::int64_t parse_integer(const FieldInfo& info, const std::string& text, std::
   std::string_view digits = text;
   const double factor = take_suffix(digits);
   std::int64_t value = 0;
-  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  double real = static_cast<double>(value);
-  if (error != std::errc() || end != digits.data() + digits.size()) {
+  double real = 0;
+  const bool exact = factor == 1 && read_number(digits, value);
+  if (exact) {
+    real = static_cast<double>(value);
+  } else if (!read_number(digits, real) || std::floor(real * factor) != real * factor) {
     // A number with a fraction is allowed when the suffix makes it whole: "1.5K" is 1500.
-    auto [real_end, real_error] = std::from_chars(digits.data(), digits.data() + digits.size(), real);
-    if (real_error != std::errc() || real_end != digits.data() + digits.size() ||
-        std::floor(real * factor) != real * factor)
-      throw UsageError(option(info) + " '" + text + "': not a whole number (digits, with K, M or G for thousands)");
-    if (std::abs(real) < kBeyondIntegers) value = static_cast<std::int64_t>(real);
+    throw UsageError(option(info) + " '" + text + "': not a whole number (digits, with K, M or G for thousands)");
   }
   real *= factor;
   if (real < info.min || real > info.max) fail_range(info, text);
-  // As a double, the largest integer of 64 bits is 2^63, which is too large; the integer itself is not.
-  const double most = std::min(static_cast<double>(high), std::nextafter(kBeyondIntegers, 0));
-  if ((factor > 1 || value != high) && (real < static_cast<double>(low) || real > most))
-    throw UsageError(option(info) + " " + text + ": too large");
-  return factor == 1 ? value : static_cast<std::int64_t>(std::llround(real));
+  // As a double, the largest integer of 64 bits is 2^63, which does not fit.
+  const bool fits = exact ? low <= value && value <= high
+                          : static_cast<double>(low) <= real && real <= static_cast<double>(high) && real < 0x1p63;
+  if (!fits) throw UsageError(option(info) + " " + text + ": too large");
+  return exact ? value : static_cast<std::int64_t>(real);
 }
 
 double parse_real(const FieldInfo& info, const std::string& text) {
   std::string_view digits = text;
   const double factor = take_suffix(digits);
   double value = 0;
-  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value))
+  if (!read_number(digits, value) || !std::isfinite(value))
     throw UsageError(option(info) + " '" + text + "': not a number");
   value *= factor;
   if (!std::isfinite(value)) throw UsageError(option(info) + " " + text + ": too large");

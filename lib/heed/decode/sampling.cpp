@@ -1,7 +1,6 @@
 #include "heed/decode/sampling.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "heed/base/random.h"
@@ -17,19 +16,6 @@ std::uint64_t hash_ids(std::span<const std::int32_t> ids) {
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   for (const std::int32_t id : ids) hash = (hash ^ static_cast<std::uint32_t>(id)) * 0x100000001b3ULL;
   return hash;
-}
-
-/// Returns the largest of the scores, of which there is at least one. The compiler turns the inner loop into one vector
-/// instruction.
-float largest(std::span<const float> scores) {
-  constexpr std::size_t kLanes = 16;
-  std::array<float, kLanes> lanes;
-  lanes.fill(scores[0]);
-  std::size_t v = 0;
-  for (; v + kLanes <= scores.size(); v += kLanes)
-    for (std::size_t l = 0; l < kLanes; ++l) lanes[l] = scores[v + l] > lanes[l] ? scores[v + l] : lanes[l];
-  for (; v < scores.size(); ++v) lanes[0] = std::max(lanes[0], scores[v]);
-  return *std::max_element(lanes.begin(), lanes.end());
 }
 
 /// The ids that may be drawn from a row of scores, by falling score; ids of equal scores by rising id. The ids are
@@ -98,7 +84,7 @@ class Sampler {
   explicit Sampler(const SearchOptions& options) : options_(options) {}
 
   Drawn draw(std::span<const float> scores, bool may_end, double uniform) {
-    const float top = largest(scores);
+    const float top = largest_score(scores);
     double total = 0;
     const bool needs_weights = options_.temperature == 1 && options_.top_k == 0;
     weights_.resize(needs_weights ? scores.size() : 0);

@@ -1,6 +1,7 @@
 #include "heed/decode/step_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -13,6 +14,19 @@ namespace heed {
 void StepModel::step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k, float* log_probabilities,
                      std::int32_t* ids) {
   log_softmax_top_k(device, step(tokens), k, log_probabilities, ids);
+}
+
+float largest_score(std::span<const float> scores) {
+  // Many maxima at once: the compiler turns the inner loop into vector instructions, which need not wait for each
+  // other.
+  constexpr std::size_t kMaxima = 16;
+  std::array<float, kMaxima> maxima;
+  maxima.fill(scores[0]);
+  std::size_t v = 0;
+  for (; v + kMaxima <= scores.size(); v += kMaxima)
+    for (std::size_t i = 0; i < kMaxima; ++i) maxima[i] = std::max(maxima[i], scores[v + i]);
+  for (; v < scores.size(); ++v) maxima[0] = std::max(maxima[0], scores[v]);
+  return *std::max_element(maxima.begin(), maxima.end());
 }
 
 Tensor<float> log_normalizers(CpuContext& device, Tensor<float> scores) {
@@ -124,7 +138,7 @@ namespace {
 
 /// Returns log(sum(exp(x))) of all elements of `x`.
 float log_sum_exp(std::span<const float> x) {
-  const float top = *std::max_element(x.begin(), x.end());
+  const float top = largest_score(x);
   double sum = 0;
   for (const float v : x) sum += std::exp(v - top);
   return top + static_cast<float>(std::log(sum));

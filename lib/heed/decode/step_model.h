@@ -39,6 +39,9 @@ class StepModel {
   virtual void share_with(ThreadTeam* team) = 0;
 };
 
+/// Returns the largest of some scores, of which there is at least one.
+float largest_score(std::span<const float> scores);
+
 /// Returns log(sum(exp(score))) of each row of scores, [R] for scores [R, V], in the arena of `device`: the score minus
 /// this number is the log-probability of a token. It is NaN where the largest score is.
 Tensor<float> log_normalizers(CpuContext& device, Tensor<float> scores);
