@@ -101,12 +101,12 @@ TEST_CASE("trained models are compared without what matters in training alone") 
   CHECK(average_checkpoints({folder / "a.h5", folder / "b.h5"}).parameters.flat().back() == 1.5f);
 
   Checkpoint fresh = checkpoint(small_config(0.2));
-  start_from(folder / "b.h5", fresh);
+  set_first_parameters(fresh, 1, folder / "b.h5");
   CHECK(std::ranges::count(fresh.parameters.flat(), 2.0f) == std::ssize(fresh.parameters.flat()));
   TransformerConfig deeper = small_config();
   deeper.enc_depth = 2;
   Checkpoint other = checkpoint(deeper);
-  CHECK_THROWS_WITH_AS(start_from(folder / "b.h5", other),
+  CHECK_THROWS_WITH_AS(set_first_parameters(other, 1, folder / "b.h5"),
                        ((folder / "b.h5") + ": cannot begin this training: --enc-depth is 1 there, 2 here (give the "
                                             "vocabularies and the options of the model with which it was trained)")
                            .c_str(),

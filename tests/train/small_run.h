@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "heed/model/transformer.h"
+#include "heed/train/model_files.h"
 #include "heed/train/trainer.h"
 
 namespace heed {
@@ -160,8 +161,8 @@ struct SmallRun {
     } else {
       auto model = std::make_shared<const Transformer<float>>(config);
       ParameterValues<float> parameters(model->layout());
-      parameters.initialise(1);
       state.emplace(ResumableCheckpoint{{model, std::move(parameters), letters(), letters()}, {}, {}});
+      set_first_parameters(state->checkpoint, 1, pretrained_model);
       state->state.seed = 1;
     }
     restore_training_form(*state, batch.exponential_smoothing > 0);
@@ -172,8 +173,9 @@ struct SmallRun {
     validator.emplace(held_out, std::vector<std::string>{}, run.valid_metrics, *workers, TranslateCorpus());
     reporter.emplace(run.log_format, out, log);
     trainer.reset();
-    trainer = std::make_unique<Trainer>(Trainer::Parts{path, *state, windows, used, &*validator, pool, *reporter, log},
-                                        batch, run, optimizer.resolve());
+    trainer = std::make_unique<Trainer>(
+        Trainer::Parts{path, *state, windows, used, &*validator, pool, *reporter, log, pretrained_model}, batch, run,
+        optimizer.resolve());
     return *trainer;
   }
   Trainer::Outcome go(const BatchLoss& loss = {}) {
@@ -185,7 +187,7 @@ struct SmallRun {
     return {flat.begin(), flat.end()};
   }
 
-  std::string path;
+  std::string path, pretrained_model;
   TransformerConfig config = small_config();
   ThreadPool pool;
   Communicator* ranks = &no_other_ranks();

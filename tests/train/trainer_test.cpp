@@ -129,6 +129,71 @@ TEST_CASE("what is finished stays so; a longer goal opens it again, as if there 
   CHECK(run.parameters() == whole.parameters());
 }
 
+TEST_CASE("an interrupted training that has nothing left to learn is finished, with all that belongs to an end") {
+  const TemporaryFolder folder("heed_trainer_overtaken");
+  for (const bool stalled : {false, true}) {
+    CAPTURE(stalled);
+    SmallRun run(folder / "m.h5");
+    run.run.save_freq = "5u";
+    run.run.average_last = 2;
+    run.run.valid_freq = "3u";
+    if (stalled) run.optimizer.learn_rate = 0;  // the model never improves
+    run.prepare();
+    int calls = 0;
+    CHECK(run.go(hooked(*run.state, [&] {
+      if (++calls == 17) std::raise(SIGTERM);
+      return false;
+    })) == Trainer::Outcome::interrupted);
+    CHECK(folder.files() == std::vector<std::string>{"m.h5", "m.update-10.h5", "m.update-15.h5"});
+    const std::int64_t done = run.state->state.updates;
+    CHECK(done >= 16);
+    const auto mean = [&] {
+      const auto a = saved_parameters(kept_model_file(run.path, 15)), b = run.parameters();
+      std::vector<float> out;
+      for (std::size_t i = 0; i < a.size(); ++i)
+        out.push_back(static_cast<float>((static_cast<double>(a[i]) + static_cast<double>(b[i])) / 2));
+      return out;
+    }();
+    if (stalled)
+      run.run.early_stopping = 3;
+    else
+      run.run.after = "12u";
+    run.messages.str("");
+    // The tool asks first, in order to say that a training goes on, and then trains.
+    CHECK(!run.prepare().already_finished());
+    CHECK(!run.trainer->already_finished());
+    const InterruptGuard interrupts;
+    CHECK(run.trainer->run(interrupts) == Trainer::Outcome::finished);
+    CHECK(run.state->state.updates == done);
+    CHECK(run.state->state.validations.back().update == done);
+    CHECK(run.messages.str().find(stalled ? "finished: no better perplexity in 3 validations"
+                                          : "finished: --after 12u is reached") != std::string::npos);
+    CHECK(run.messages.str().find("the average of the last 2 saved models") != std::string::npos);
+    CHECK(saved_parameters(run.path) == mean);
+    CHECK(folder.files() == std::vector<std::string>{"m.h5"});
+    CHECK(run.prepare().already_finished());
+    std::filesystem::remove(run.path);
+  }
+}
+
+TEST_CASE("a prolonged training averages what it saves anew, because an average takes the place of the kept models") {
+  const TemporaryFolder folder("heed_trainer_average_again");
+  SmallRun run(folder / "m.h5");
+  run.run.save_freq = "1e";
+  run.run.average_last = 3;
+  CHECK(run.go() == Trainer::Outcome::finished);
+  CHECK(folder.files() == std::vector<std::string>{"m.h5"});
+  run.run.after = "4e";
+  CHECK(run.go() == Trainer::Outcome::finished);
+  CHECK(run.messages.str().find("the average of the last 1 saved model\n") != std::string::npos);
+  CHECK(saved_parameters(run.path) == run.parameters());
+  run.run.after = "6e";
+  run.run.keep_last = 5;
+  CHECK(run.go() == Trainer::Outcome::finished);
+  CHECK(run.messages.str().find("the average of the last 2 saved models\n") != std::string::npos);
+  CHECK(folder.files().size() == 3);
+}
+
 TEST_CASE("a training is the same however late the results of its updates are known") {
   const TemporaryFolder folder("heed_trainer_late");
   // The calls of the loss that are spoilt: single updates, also the last one of an epoch of 12 updates and the one
@@ -428,6 +493,30 @@ TEST_CASE("when it happens again and again, training goes back to the last saved
   }
 }
 
+TEST_CASE("a rollback before the first save goes back to the parameters of the pretrained model") {
+  const TemporaryFolder folder("heed_trainer_rollback_pretrained");
+  SmallRun first(folder / "first.h5");
+  first.go();
+  for (const double smoothing : {0.0, 0.01}) {
+    CAPTURE(smoothing);
+    SmallRun run(folder / "m.h5");
+    run.pretrained_model = first.path;
+    run.batch.exponential_smoothing = smoothing;
+    run.run.after = "1e";
+    run.prepare();
+    int calls = 0;
+    std::vector<float> after;
+    run.go(hooked(*run.state, [&] {
+      ++calls;
+      if (calls == 6) after = run.parameters();
+      return calls >= 3 && calls < 6;
+    }));
+    CHECK(run.state->state.rollbacks == 1);
+    CHECK(after == first.parameters());
+    std::filesystem::remove(run.path);
+  }
+}
+
 TEST_CASE("after a rollback no worse model takes the place of the best one") {
   const TemporaryFolder folder("heed_trainer_rollback_best");
   for (const bool saved : {true, false}) {
@@ -507,6 +596,13 @@ TEST_CASE("a divergence that no learning rate cures is an error, and the file ke
                            .c_str(),
                        Error);
   CHECK(saved_parameters(run.path) == good);
+  SmallRun unsaved(folder / "unsaved.h5");
+  unsaved.prepare();
+  CHECK_THROWS_WITH_AS(unsaved.go(hooked(*unsaved.state, [] { return true; })),
+                       (unsaved.path + ": training diverges however small the learning rate; nothing was saved (look "
+                                       "at the data, lower --learn-rate, or raise --lr-warmup)")
+                           .c_str(),
+                       Error);
   run.run.on_divergence = OnDivergence::stop;
   run.prepare();
   CHECK_THROWS_AS(run.go(hooked(*run.state, [] { return true; })), Error);

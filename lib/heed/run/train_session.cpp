@@ -373,8 +373,7 @@ void TrainSession::load(bool resumes) {
     resumed_ = true;
   } else {
     run_.emplace(ResumableCheckpoint{new_checkpoint(), {}, {}});
-    run_->checkpoint.parameters.initialise(static_cast<std::uint64_t>(options_.batch.seed));
-    if (!options_.pretrained_model.empty()) start_from(options_.pretrained_model, run_->checkpoint);
+    set_first_parameters(run_->checkpoint, static_cast<std::uint64_t>(options_.batch.seed), options_.pretrained_model);
   }
   make_loss();
   if (TrainingLength("--after", options_.run.after).unit() != TrainingLength::Unit::hours) return;
@@ -468,8 +467,9 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
     const Examples& held_out = valid_images_ ? static_cast<const Examples&>(*valid_images_) : valid_corpus_;
     validator_.emplace(held_out, valid_lines_, options_.run.valid_metrics, *workers_, translate, bleu);
   }
-  return Trainer({options_.model, *run_, windows(), *workers_, validator(), pool_, reporter, log_}, options_.batch,
-                 options_.run, optimizer_);
+  return Trainer(
+      {options_.model, *run_, windows(), *workers_, validator(), pool_, reporter, log_, options_.pretrained_model},
+      options_.batch, options_.run, optimizer_);
 }
 
 std::int64_t TrainSession::memory() const {

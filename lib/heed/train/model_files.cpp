@@ -32,12 +32,14 @@ Checkpoint average_checkpoints(const std::vector<std::string>& paths) {
   return first;
 }
 
-void start_from(const std::string& path, Checkpoint& checkpoint) {
-  const Checkpoint trained = load_checkpoint(path);
+void set_first_parameters(Checkpoint& checkpoint, std::uint64_t seed, const std::string& pretrained_model) {
+  if (pretrained_model.empty()) return checkpoint.parameters.initialise(seed);
+  const Checkpoint trained = load_checkpoint(pretrained_model);
   const std::string difference = describe_difference(checkpoint, trained, Comparison::trained_model);
   if (!difference.empty())
-    throw Error(Position{path}, "cannot begin this training: " + difference +
-                                    " (give the vocabularies and the options of the model with which it was trained)");
+    throw Error(Position{pretrained_model},
+                "cannot begin this training: " + difference +
+                    " (give the vocabularies and the options of the model with which it was trained)");
   std::ranges::copy(trained.parameters.flat(), checkpoint.parameters.flat().begin());
 }
 

@@ -19,8 +19,9 @@ std::string kept_model_file(const std::string& path, std::int64_t update);
 /// config or vocabularies differ from the config and vocabularies of `paths[0]`.
 Checkpoint average_checkpoints(const std::vector<std::string>& paths);
 
-/// Replaces the parameters of `checkpoint` by those of the trained model in the file `path`, with which another
-/// training begins. Throws Error naming the file if its vocabularies differ, or its config other than in dropout.
-void start_from(const std::string& path, Checkpoint& checkpoint);
+/// Sets the parameters with which a training begins: random ones, or those of the trained model in the file
+/// `pretrained_model` unless the name is empty. Throws Error naming the file if its vocabularies differ, or its config
+/// other than in dropout.
+void set_first_parameters(Checkpoint& checkpoint, std::uint64_t seed, const std::string& pretrained_model);
 
 }  // namespace heed

@@ -225,14 +225,14 @@ void Trainer::fail(const std::string& what) {
 }
 
 void Trainer::roll_back(const std::string& why) {
+  const bool was_saved = ranks_.any(is_first() && ::access(parts_.path.c_str(), F_OK) == 0);
   if (state().rollbacks >= kRollbacksUntilStop)
-    fail(
-        "training diverges however small the learning rate; the file holds the last good state (look at the data, "
-        "lower "
-        "--learn-rate, or raise --lr-warmup)");
+    fail("training diverges however small the learning rate; " +
+         std::string(was_saved ? "the file holds the last good state" : "nothing was saved") +
+         " (look at the data, lower --learn-rate, or raise --lr-warmup)");
   TrainingState abandoned = std::move(state());
   ResumableCheckpoint& run = parts_.run;
-  if (ranks_.any(is_first() && ::access(parts_.path.c_str(), F_OK) == 0)) {
+  if (was_saved) {
     std::optional<ResumableCheckpoint> saved;
     run_together(ranks_, [&] {
       saved = load_resumable_checkpoint(parts_.path);
@@ -255,8 +255,8 @@ void Trainer::roll_back(const std::string& why) {
   } else {
     state() = {};
     for (auto& [name, values] : run.arrays) values.fill_zero();
-    run.checkpoint.parameters.initialise(abandoned.seed);
-    trained().initialise(abandoned.seed);
+    run_together(ranks_, [&] { set_first_parameters(run.checkpoint, abandoned.seed, parts_.pretrained_model); });
+    std::ranges::copy(run.checkpoint.parameters.flat(), trained().flat().begin());
   }
   step_->take_over();
   keep_after_rollback(abandoned, state());
@@ -284,6 +284,13 @@ void Trainer::forget_missing_best() {
     // best[i].stalled, the number of validations since the best one, keeps its value, because early stopping needs it.
     state().best[i].update = -1;
   }
+}
+
+/// Forgets each kept model whose file is missing, because an average took its place or the user removed the file.
+void Trainer::forget_missing_kept() {
+  std::erase_if(state().kept_updates, [&](std::int64_t update) {
+    return ranks_.any(is_first() && ::access(kept_model_file(parts_.path, update).c_str(), F_OK) != 0);
+  });
 }
 
 UpdateReport Trainer::make_report(const TrainingProgress& now) {
@@ -412,6 +419,7 @@ void Trainer::publish_average() {
   const auto count = std::min(kept.size(), static_cast<std::size_t>(options_.average_last));
   for (std::size_t i = kept.size() - count; i < kept.size(); ++i)
     files.push_back(kept_model_file(parts_.path, kept[i]));
+  const std::string models = std::to_string(count) + (count == 1 ? " saved model" : " saved models");
   std::optional<Checkpoint> average;
   run_on_first(ranks_, [&] { average = average_checkpoints(files); });
   if (parts_.validator) {
@@ -425,12 +433,10 @@ void Trainer::publish_average() {
     for (std::size_t i = 0; i < scores.size(); ++i)
       text += std::string(i == 0 ? "" : ", ") + std::string(enum_name(parts_.validator->metrics()[i])) + " " +
               format_score(parts_.validator->metrics()[i], scores[i]);
-    parts_.reporter.event(progress(), "average", "average of the last " + std::to_string(count) + " models: " + text);
+    parts_.reporter.event(progress(), "average", "average of the last " + models + ": " + text);
   }
   run_on_first(ranks_, [&] { save_checkpoint(parts_.path, *average, state(), published_arrays(parts_.run)); });
-  parts_.reporter.event(
-      progress(), "saved",
-      "saved " + parts_.path + ", the average of the last " + std::to_string(count) + " saved models");
+  parts_.reporter.event(progress(), "saved", "saved " + parts_.path + ", the average of the last " + models);
 }
 
 /// Marks the training as finished when --after is reached or early stopping applies. Returns whether it is finished.
@@ -446,13 +452,9 @@ bool Trainer::finish_if_done() {
 
 bool Trainer::already_finished() {
   if (options_.keep_best) forget_missing_best();
-  const bool before = state().finished;
-  if (!finish_if_done()) {
-    state().finished = false;
-    return false;
-  }
-  if (before) drop_old_kept(static_cast<std::size_t>(options_.keep_last));
-  return before;
+  const bool saved_as_finished = state().finished;
+  state().finished = finish_if_done() && saved_as_finished;
+  return state().finished;
 }
 
 /// Saves the model and the state. When a parameter is not finite, rolls back to the last saved state and returns false.
@@ -465,13 +467,23 @@ bool Trainer::save_or_roll_back(bool keep) {
   return false;
 }
 
+/// Ends a training that was interrupted, and now has nothing left to learn, because its time is up or the options ask
+/// for less: validates and saves what the training has reached.
+void Trainer::finish_interrupted() {
+  const auto& validations = state().validations;
+  if (parts_.validator && (validations.empty() || validations.back().update != state().updates)) validate();
+  save_or_roll_back(true);
+}
+
 Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
-  const auto keep = static_cast<std::size_t>(std::max(options_.keep_last, options_.average_last));
+  forget_missing_kept();
   if (already_finished()) {
+    drop_old_kept(static_cast<std::size_t>(options_.keep_last));
     plot();
     return Outcome::finished;
   }
-  drop_old_kept(keep);
+  drop_old_kept(static_cast<std::size_t>(std::max(options_.keep_last, options_.average_last)));
+  if (finish_if_done()) finish_interrupted();
   while (!state().finished) {
     const TrainingProgress before = progress();
     submit_update();

@@ -33,14 +33,16 @@ class Trainer {
     ThreadPool& pool;
     Reporter& reporter;
     Log& log;
+    /// The model whose parameters the training began with (--pretrained-model); empty without one.
+    std::string pretrained_model = {};
   };
 
   /// Throws UsageError when the options contradict each other, such as --keep-best without a validator.
   Trainer(const Parts& parts, const BatchOptions& batch_options, const RunOptions& options,
           const OptimizerSettings& optimizer);
 
-  /// Returns whether the saved training has reached its end and nothing is left to do. Reopens a finished training when
-  /// the options ask for a longer one.
+  /// Returns whether the loaded training was saved as finished and nothing is left to do. Reopens a finished training
+  /// when the options ask for a longer one.
   bool already_finished();
 
   enum class Outcome { finished, interrupted };
@@ -83,6 +85,7 @@ class Trainer {
   bool is_first() const { return ranks_.rank() == 0; }
   void find_place_in_epoch();
   void forget_missing_best();
+  void forget_missing_kept();
   double learning_rate();
   void submit_update();
   Step collect_updates(std::size_t left);
@@ -102,6 +105,7 @@ class Trainer {
   void drop_old_kept(std::size_t keep);
   bool save_or_roll_back(bool keep);
   bool finish_if_done();
+  void finish_interrupted();
   void next_window_if_done();
   void publish_average();
   void plot();
