@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
@@ -75,10 +76,28 @@ TEST_CASE("TSV records have a header and a cell for every column") {
   CHECK(written.messages.empty());
   CHECK(written.out ==
         "event\tupdate\tepoch\ttarget_tokens\tseconds\tloss\tcross_entropy\taccuracy\tlearning_rate\tgradient_norm\t"
-        "tokens_per_second\tce-mean-words\tperplexity\tbleu\talignment\ttext\n"
-        "update\t1200\t1.5\t5000\t2.500\t2.5\t2\t0.25\t0.001\t1.5\t5400\t\t\t\t\t\n"
-        "validation\t1200\t1.5\t5000\t2.500\t\t\t\t\t\t\t\t12.3456\t31.418\t\t\n"
-        "saved\t1200\t1.5\t5000\t2.500\t\t\t\t\t\t\t\t\t\t\tsaved m.h5 now\n");
+        "tokens_per_second\tce-mean-words\tperplexity\tbleu\talignment\texact\tevalb\tvalid-accuracy\ttext\n"
+        "update\t1200\t1.5\t5000\t2.500\t2.5\t2\t0.25\t0.001\t1.5\t5400\t\t\t\t\t\t\t\t\n"
+        "validation\t1200\t1.5\t5000\t2.500\t\t\t\t\t\t\t\t12.3456\t31.418\t\t\t\t\t\n"
+        "saved\t1200\t1.5\t5000\t2.500\t\t\t\t\t\t\t\t\t\t\t\t\t\tsaved m.h5 now\n");
+}
+
+TEST_CASE("records have a place for each metric of validations, and tell the accuracy of labels from that of tokens") {
+  std::vector<Metric> metrics;
+  std::vector<double> scores;
+  for (const auto& [metric, name] : EnumNames<Metric>::values) {
+    if (std::ranges::count(kValidationMetrics, name) == 0) continue;
+    metrics.push_back(metric);
+    scores.push_back(50.25 + static_cast<double>(metrics.size()));
+  }
+  for (const LogFormat format : {LogFormat::tsv, LogFormat::jsonl}) {
+    std::ostringstream out, messages;
+    Log log(messages, "train");
+    Reporter(format, out, log).validation({}, metrics, scores, std::vector<bool>(metrics.size()), 3);
+    CHECK(out.str().find(format == LogFormat::tsv ? "\t54.25\t\n" : "\"valid-accuracy\":54.25") != std::string::npos);
+    CHECK(out.str().find("\"accuracy\"") == std::string::npos);
+    for (const double score : scores) CHECK(out.str().find(std::to_string(score).substr(0, 5)) != std::string::npos);
+  }
 }
 
 TEST_CASE("JSON records are one object a line") {

@@ -672,6 +672,43 @@ TEST_CASE("a picture compares trainings by their validation, or by their loss wh
   CHECK_THROWS_AS(second.go(), Error);
 }
 
+TEST_CASE("a learning curve draws entropies on the left, and every other metric of validations on the right") {
+  const TemporaryFolder folder("heed_trainer_curve");
+  TrainingState state;
+  state.history = {{1, 0.1, 3, 10}, {9, 0.9, 1, 10}};
+  const auto picture = [&](std::vector<std::string> metrics) {
+    state.metrics = std::move(metrics);
+    state.validations = {{4, 0.4, std::vector<double>(state.metrics.size(), 60)},
+                         {8, 0.8, std::vector<double>(state.metrics.size(), 90)}};
+    plot_learning_curve(state, "curve", folder / "curve.svg");
+    std::ifstream file(folder / "curve.svg");
+    return std::string{std::istreambuf_iterator<char>(file), {}};
+  };
+  const auto has = [](const std::string& svg, const std::string& text) {
+    return svg.find(">" + text + "<") != std::string::npos;
+  };
+  const std::string labels = picture({"perplexity", "accuracy"}), trees = picture({"evalb", "exact"}),
+                    text = picture({"bleu", "ce-mean-words"});
+  CHECK(has(labels, "validation accuracy"));
+  CHECK(has(labels, "accuracy (%)"));
+  CHECK(has(labels, "100"));  // the end of the right axis
+  CHECK(has(trees, "validation evalb"));
+  CHECK(has(trees, "validation exact"));
+  CHECK(has(trees, "evalb, exact (%)"));
+  CHECK(!has(trees, "validation"));
+  CHECK(has(text, "validation BLEU"));
+  CHECK(has(text, "BLEU"));
+  CHECK(has(text, "validation"));
+
+  // A comparison draws the losses, 3 and 1, of a training that validates no entropy.
+  picture({"accuracy"});
+  plot_comparison({{"a", &state}}, folder / "both.svg");
+  std::ifstream file(folder / "both.svg");
+  const std::string both{std::istreambuf_iterator<char>(file), {}};
+  CHECK(has(both, "3"));
+  CHECK(!has(both, "60"));
+}
+
 TEST_CASE("several ranks end with the bits of one process, also when another number of them goes on") {
   const TemporaryFolder folder("heed_ranks");
   for (const bool special : {false, true}) {

@@ -23,6 +23,17 @@ LossPoint joined(const LossPoint& a, const LossPoint& b) {
       tokens};
 }
 
+/// Returns whether the scores of a metric of validations are drawn as cross-entropies. All other metrics are
+/// percentages.
+bool is_entropy(const std::string& metric) {
+  return metric == enum_name(Metric::perplexity) || metric == enum_name(Metric::ce_mean_words);
+}
+
+/// Returns the name of a metric that is a percentage, as it stands in a picture.
+std::string name_of_score(const std::string& metric) {
+  return metric == enum_name(Metric::bleu) ? "BLEU" : metric;
+}
+
 /// Returns the scores of metric number i of all validations. Perplexities become their logarithm, the cross-entropy, so
 /// that they share an axis with the training loss.
 std::vector<Point> validation_points(const TrainingState& state, std::size_t i) {
@@ -64,17 +75,20 @@ void add_to_history(TrainingState& state, std::int64_t update, double epoch, dou
 }
 
 void plot_learning_curve(const TrainingState& state, const std::string& title, const std::string& path) {
-  Plot plot{.title = title, .x_label = "update", .left_label = kCrossEntropy, .right_label = "BLEU", .series = {}};
+  Plot plot{.title = title, .x_label = "update", .left_label = kCrossEntropy, .right_label = "", .series = {}};
   plot.series.push_back({.name = "training", .points = training_points(state)});
   bool has_entropy = false;
   for (std::size_t i = 0; i < state.metrics.size(); ++i) {
-    const bool bleu = state.metrics[i] == enum_name(Metric::bleu);
-    if (!bleu && std::exchange(has_entropy, true)) continue;
-    plot.series.push_back({.name = bleu ? "validation BLEU" : "validation",
+    const bool entropy = is_entropy(state.metrics[i]);
+    if (entropy && std::exchange(has_entropy, true)) continue;
+    const std::string score = entropy ? "" : name_of_score(state.metrics[i]);
+    if (!entropy) plot.right_label += (plot.right_label.empty() ? "" : ", ") + score;
+    plot.series.push_back({.name = entropy ? "validation" : "validation " + score,
                            .points = validation_points(state, i),
-                           .right = bleu,
+                           .right = !entropy,
                            .dots = true});
   }
+  if (!plot.right_label.empty() && plot.right_label != "BLEU") plot.right_label += " (%)";
   write_plot(path, plot);
 }
 
@@ -84,8 +98,7 @@ void plot_comparison(const std::vector<std::pair<std::string, const TrainingStat
   for (const auto& [name, state] : trainings) {
     plot.title += (plot.title.empty() ? "" : ", ") + name;
     const std::vector<std::string>& metrics = state->metrics;
-    const auto entropy = std::find_if(metrics.begin(), metrics.end(),
-                                      [](const std::string& metric) { return metric != enum_name(Metric::bleu); });
+    const auto entropy = std::ranges::find_if(metrics, is_entropy);
     PlotSeries series{.name = name, .points = {}};
     if (entropy != metrics.end()) {
       series.points = validation_points(*state, static_cast<std::size_t>(entropy - metrics.begin()));

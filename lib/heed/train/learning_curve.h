@@ -15,11 +15,12 @@ namespace heed {
 void add_to_history(TrainingState& state, std::int64_t update, double epoch, double negative_log_likelihood,
                     std::int64_t tokens);
 
-/// Writes an SVG file that shows the cross-entropy of training and validation, and the validation BLEU, by update.
+/// Writes a picture (write_plot()) that shows, by update, the cross-entropy of training and validation on the left axis,
+/// and the other metrics of the validation, such as BLEU, on the right axis.
 void plot_learning_curve(const TrainingState& state, const std::string& title, const std::string& path);
 
-/// Writes an SVG file that compares trainings, given with their names: one curve for each, by update, of the
-/// cross-entropy of validation, or of training where the training validates nothing but BLEU.
+/// Writes a picture (write_plot()) that compares trainings, given with their names: one curve for each, by update, of the
+/// cross-entropy of validation, or of training where the training validates neither perplexity nor cross-entropy.
 void plot_comparison(const std::vector<std::pair<std::string, const TrainingState*>>& trainings,
                      const std::string& path);
 

@@ -10,9 +10,15 @@ namespace {
 
 /// The columns of the TSV training log that hold measurements. Before these columns come event, update, epoch,
 /// target_tokens and seconds; after these columns comes text.
-constexpr const char* kColumns[] = {"loss",          "cross_entropy",     "accuracy",      "learning_rate",
-                                    "gradient_norm", "tokens_per_second", "ce-mean-words", "perplexity",
-                                    "bleu",          "alignment"};
+constexpr std::string_view kColumns[] = {
+    "loss",       "cross_entropy", "accuracy",  "learning_rate", "gradient_norm", "tokens_per_second", "ce-mean-words",
+    "perplexity", "bleu",          "alignment", "exact",         "evalb",         "valid-accuracy"};
+
+/// Returns the name of a metric of validations in the records. The accuracy of an update's tokens, a share, has the
+/// name "accuracy" there.
+std::string record_name(Metric metric) {
+  return (metric == Metric::accuracy ? "valid-" : "") + std::string(enum_name(metric));
+}
 
 std::string number(const char* format, double value) {
   char text[64];
@@ -85,9 +91,9 @@ void Reporter::validation(const TrainingProgress& progress, const std::vector<Me
   Values values;
   std::string line;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
-    const std::string name(enum_name(metrics[i]));
-    values.emplace_back(name, scores[i]);
-    line += (i == 0 ? "" : "  ") + name + " " + format_score(metrics[i], scores[i]) + (better[i] ? " (best)" : "");
+    values.emplace_back(record_name(metrics[i]), scores[i]);
+    line += (i == 0 ? "" : "  ") + std::string(enum_name(metrics[i])) + " " + format_score(metrics[i], scores[i]) +
+            (better[i] ? " (best)" : "");
   }
   if (format_ == LogFormat::text) {
     log_.plain("validation after update " + format_count(progress.updates) + ":  " + line + "  in " +
@@ -120,17 +126,21 @@ void Reporter::record(const TrainingProgress& progress, const std::string& event
   }
   if (!header_written_) {
     out_ << "event\tupdate\tepoch\ttarget_tokens\tseconds";
-    for (const char* column : kColumns) out_ << '\t' << column;
+    for (const std::string_view column : kColumns) out_ << '\t' << column;
     out_ << "\ttext\n";
     header_written_ = true;
   }
   out_ << event << '\t' << progress.updates << '\t' << exact(progress.epochs) << '\t' << progress.target_tokens << '\t'
        << number("%.3f", progress.seconds);
-  for (const char* column : kColumns) {
+  std::size_t written = 0;
+  for (const std::string_view column : kColumns) {
     out_ << '\t';
     const auto found = std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == column; });
-    if (found != values.end()) out_ << exact(found->second);
+    if (found == values.end()) continue;
+    out_ << exact(found->second);
+    ++written;
   }
+  if (written != values.size()) throw Error("internal: a measurement without a column in the training log");
   std::string cell = text;
   std::replace_if(
       cell.begin(), cell.end(), [](char c) { return c == '\t' || c == '\n'; }, ' ');
