@@ -1,0 +1,106 @@
+#include "heed/run/train_checks.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/base/error.h"
+#include "heed/cost/cluster.h"
+#include "heed/model/model_config.h"
+#include "heed/train/training_length.h"
+
+namespace heed {
+namespace {
+
+/// Throws UsageError when an option that the user has set would have no effect.
+void check_useless(const TrainOptions& options) {
+  TrainOptions copy = options;
+  const FieldList common = FieldList::of(copy.common), of_images = FieldList::of(copy.images);
+  for (const std::string& name : options.given) {
+    const auto is_any_of = [&](std::initializer_list<std::string_view> names) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    const auto needs = [&](bool there, const std::string& what) {
+      if (!there) throw UsageError("--" + name + ": needs " + what);
+    };
+    if (!options.average.empty()) {
+      if (!is_any_of({"average", "output"}) && !common.find(name))
+        throw UsageError("--" + name + ": has no use with --average, which trains nothing");
+      continue;
+    }
+    if (is_any_of({"valid-freq", "valid-metrics"}))
+      needs(!options.valid_sets.empty(), "something to validate on (give --valid-sets)");
+    if (name == "cluster") needs(options.dry_run, "--dry-run, which predicts the speed");
+    if (name == "tempdir") needs(options.batch.shuffle_window.has_value(), "a text on disk (--shuffle-window N)");
+    if (name == "teacher-weight") needs(!options.batch.teacher.empty(), "models that teach (--teacher A.h5 B.h5)");
+    if (name == "guided-alignment-weight")
+      needs(!options.guided_alignment.empty(), "alignments (--guided-alignment FILE)");
+    const bool images = image_input(options.model_options.config);
+    if (of_images.find(name)) needs(images, "a model that reads images (such as --task vit)");
+    if (images && is_any_of({"trees", "pretokenized", "guided-alignment", "bpe-dropout", "sample-alpha"}))
+      throw UsageError("--" + name + ": has no use with images");
+    const std::string unmet = unmet_need(options.model_options.config, name);
+    needs(unmet.empty(), unmet);
+  }
+}
+
+/// Throws UsageError where the options give too few or too many vocabularies.
+void check_vocabularies(const TrainOptions& options) {
+  const ModelConfig& config = options.model_options.config;
+  if (image_input(config)) {
+    if (options.vocabularies.size() > 1)
+      throw UsageError("-v: takes one vocabulary, that of the targets, because images have none");
+    if (options.vocabularies.empty() && !is_classifier(config))
+      throw UsageError("no vocabulary for the sentences (-v VOCAB; build-vocab makes it)");
+    if (options.vocabularies.empty() && options.tsv == "-")
+      throw UsageError(
+          "--tsv -: labels are read twice, which standard input cannot be (give a file, or the labels with -v)");
+    return;
+  }
+  if (options.vocabularies.empty()) throw UsageError("no vocabulary (-v VOCAB [VOCAB]; build-vocab makes them)");
+}
+
+/// Throws UsageError for options that do not describe a training.
+void check_training(const TrainOptions& options) {
+  if (!options.output.empty()) throw UsageError("--output is for --average (the model's name is given to -m)");
+  const int texts =
+      (options.train_sets.empty() ? 0 : 1) + (options.tsv.empty() ? 0 : 1) + (options.trees.empty() ? 0 : 1);
+  if (texts == 0) throw UsageError("no text to train on (-t SRC TGT, --tsv FILE or --trees FILE)");
+  if (texts > 1) throw UsageError("-t, --tsv and --trees: give one of them");
+  if (!options.train_sets.empty() && options.train_sets.size() != 2)
+    throw UsageError("-t takes two files, source and target (one file with both: --tsv)");
+  if (options.valid_sets.size() > 2) throw UsageError("--valid-sets takes two files, source and target, or a TSV");
+  check_vocabularies(options);
+  if (options.vocabularies.size() > 2) throw UsageError("-v takes one vocabulary, or two: source and target");
+  if (options.model.empty() && !options.check) throw UsageError("no name for the model (-m MODEL.h5)");
+  if (options.run.valid_metrics.empty()) throw UsageError("--valid-metrics is empty");
+  if (!options.cluster.empty()) Cluster::parse("--cluster", options.cluster);
+  if (options.batch.r_drop > 0 && !options.batch.teacher.empty())
+    throw UsageError("--r-drop and --teacher exclude each other: both give the predictions something to agree with");
+  options.optimizer.validate();
+  TrainingLength("--after", options.run.after);
+  TrainingLength("--valid-freq", options.run.valid_freq);
+  if (options.run.save_freq) TrainingLength("--save-freq", *options.run.save_freq);
+  if (options.run.disp_freq) TrainingLength("--disp-freq", *options.run.disp_freq);
+}
+
+/// Throws UsageError where one of several ranks would read standard input as one of two files: launchers give it to
+/// rank 0 alone, and SharedInput hands it out where it is the only input.
+void check_input(const TrainOptions& options) {
+  const auto reads = [](const std::vector<std::string>& files) {
+    return files.size() == 2 && std::ranges::find(files, "-") != files.end();
+  };
+  if (reads(options.train_sets) || reads(options.valid_sets) || options.guided_alignment == "-")
+    throw UsageError("several processes train together, which read standard input only as --tsv - (give files)");
+}
+
+}  // namespace
+
+void check_options(const TrainOptions& options, int ranks) {
+  check_useless(options);
+  if (ranks > 1) check_input(options);
+  if (options.average.empty()) check_training(options);
+}
+
+}  // namespace heed
