@@ -25,7 +25,12 @@ full() {
 }
 full disk/new.h5 "${common[@]}" -m disk/new.h5
 full disk/new.h5 "$train" --average large.h5 large.h5 -o disk/new.h5
+mv disk/old.h5 training.h5
+"$train" -q --average training.h5 -o disk/old.h5 || fail "--average failed"
+cp disk/old.h5 old.h5
 full disk/old.h5 "$train" --average large.h5 large.h5 -o disk/old.h5
+cp training.h5 old.h5
+cp training.h5 disk/old.h5
 # The disk becomes full during a training: the previous checkpoint is complete, and the same command continues from it.
 mv disk/old.h5 disk/m.h5
 free=$(df -k --output=avail disk | tail -n 1)

@@ -27,6 +27,11 @@ expect 0 '*pairs read*duplicates*one side 3 times longer*unknown: 0*of them in t
 [ -e MODEL.h5 ] && fail "--check wrote a model"
 expect 0 '' 'train: wrote c.h5, the average of 2 models' "$train" --average m.h5 n.h5 -o c.h5
 expect 0 '' 'train: wrote one.h5, the average of 1 model' "$train" --average m.h5 -o one.h5
+expect 0 '' 'train: wrote one.h5, the average of 2 models' "$train" --average m.h5 n.h5 -o one.h5
+cp n.h5 before.h5
+expect 1 '' 'train: n.h5: holds a training that can go on, which the average would replace (name another file with -o, or remove it)' \
+  "$train" --average m.h5 n.h5 -o n.h5
+cmp -s n.h5 before.h5 || fail "--average changed a training"
 
 # R-Drop: the number of threads changes no bit; the speed is measured; another value goes on with a warning.
 for threads in 1 2; do
@@ -36,6 +41,9 @@ done
 cmp r1 r2 || fail "--r-drop: the number of threads changes the training"
 "$HEED_BIN/translate" -q -m m.h5 --score a.fr <a.en | cmp -s - r1 && fail "--r-drop changes nothing"
 expect 0 '*speed expected*' '' "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --after 9e --r-drop 3 --dry-run
+expect 0 '' 'train: warning: --valid-metrics has changed: the scores of earlier validations are forgotten, and the count of --early-stopping begins anew' \
+  bash -c "'$train' ${small[*]} -q -t a.en a.fr -v vocab -m v.h5 --after 1e --valid-sets a.tsv --valid-metrics perplexity &&
+    '$train' ${small[*]} -q -t a.en a.fr -v vocab -m v.h5 --after 1e --valid-sets a.tsv --valid-metrics perplexity bleu"
 expect 0 '' 'train: warning: --r-drop was 5 and is now 3: *' "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m r1.h5 --after 9e --r-drop 3
 expect 2 '' 'train: --r-drop: needs dropout, without which both passes are the same (--dropout P)' \
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --r-drop --dropout 0
@@ -75,6 +83,30 @@ expect 2 '' 'train: --dim-emb 30 is not a multiple of --transformer-heads 4' \
 expect 2 '' 'train: --early-stopping needs something to validate on (give --valid-sets)' \
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --early-stopping 2
 expect 2 '' 'train: --average needs a file to write (-o C.h5)' "$train" --average m.h5
+expect 2 '' 'train: --check and --dry-run exclude each other (give one of them)' \
+  "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --check --dry-run
+ln -s a.fr link.svg
+replaces() {
+  expect 2 '' "train: --plot $2: is the file of $1, which the picture would replace (name another file)" \
+    "$train" "${small[@]}" "${@:3}" -v vocab -m x.h5 --plot "$2"
+}
+replaces -m x.h5 -t a.en a.fr
+replaces -v "$PWD/vocab" -t a.en a.fr
+replaces -t ./a.en -t a.en a.fr
+replaces -t link.svg -t a.en a.fr
+replaces --tsv a.tsv --tsv a.tsv
+replaces --trees trees --trees trees
+replaces --valid-sets a.tsv -t a.en a.fr --valid-sets a.tsv
+replaces --guided-alignment links -t a.en a.fr --guided-alignment links
+replaces --pretrained-model m.h5 -t a.en a.fr --pretrained-model m.h5
+replaces --teacher m.h5 -t a.en a.fr --teacher n.h5 m.h5
+replaces --plot-with m.h5 -t a.en a.fr --plot-with m.h5
+for wrong in '-t - a.fr --valid-sets -:-t:--valid-sets' '-t - -:-t:-t' '--tsv - --guided-alignment -:--tsv:--guided-alignment'; do
+  IFS=: read -r options first second <<<"$wrong"
+  # shellcheck disable=SC2086
+  expect 2 '' "train: standard input (-) is named twice, by $first and $second (give files)" \
+    "$train" "${small[@]}" -v vocab -m x.h5 $options <a.tsv
+done
 expect 2 '' 'train: --after: has no use with --average, which trains nothing' "$train" --average m.h5 -o c.h5 --after 2e
 expect 2 '' 'train: --valid-freq: needs something to validate on (give --valid-sets)' \
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --valid-freq 2e

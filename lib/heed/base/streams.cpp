@@ -12,6 +12,7 @@
 #include <charconv>
 #include <climits>
 #include <cstdio>
+#include <filesystem>
 
 #include "heed/base/error.h"
 #include "heed/base/put_in_place.h"
@@ -269,6 +270,16 @@ std::string target_of_output(const std::string& path) {
   if (descriptor_named(target) || (::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)))
     throw Error(Position{path}, "is not a regular file (name a file that may be replaced)");
   return target;
+}
+
+bool is_same_path(const std::string& a, const std::string& b) {
+  const auto resolved = [](const std::string& path) {
+    std::error_code failed;
+    const std::filesystem::path whole = std::filesystem::absolute(path, failed);
+    const std::filesystem::path out = std::filesystem::weakly_canonical(whole, failed);
+    return failed ? whole : out;
+  };
+  return resolved(a) == resolved(b);
 }
 
 std::string temporary_stem(const std::string& target) {

@@ -85,6 +85,9 @@ std::string input_name(const std::string& path);
 /// Throws Error when `path` is a folder, a device, a pipe or a file descriptor (/dev/stdout).
 std::string target_of_output(const std::string& path);
 
+/// Tells whether two paths lead to the same file, which need not exist, also through symbolic links.
+bool is_same_path(const std::string& a, const std::string& b);
+
 /// Returns the folder part of a path, or "." for a path that is only a name.
 std::string folder_of(const std::string& path);
 /// Tells whether the name of a file has this ending, such as ".png". Capital and small letters are the same.

@@ -13,7 +13,9 @@ void ImageInput::validate() const {
 }
 
 std::string ImageModelFields::unmet_need(std::string_view option) const {
-  return option == "tied-embeddings-all" ? "a model that reads text" : "";
+  if (option == "tied-embeddings-all") return "a model that reads text";
+  if (option == "image-crop" && image.fit != ImageFit::crop) return "--image-fit crop";
+  return {};
 }
 
 void ImageModelFields::validate_images() const {

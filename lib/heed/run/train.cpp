@@ -22,9 +22,24 @@ namespace {
 /// The exit code after a signal that interrupted the training; the state is saved.
 constexpr int kInterrupted = 75;
 
+/// Returns whether a file exists, can be read as a checkpoint, and holds the state of a training.
+bool holds_training(const std::string& path) {
+  if (::access(path.c_str(), F_OK) != 0) return false;
+  try {
+    return load_training_state(path).has_value();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 void run_average(const TrainOptions& options, Log& log) {
   if (options.output.empty()) throw UsageError("--average needs a file to write (-o C.h5)");
   const ModelLock lock(options.output, "-o", log);
+  if (holds_training(options.output))
+    throw Error(
+        Position{options.output},
+        "holds a training that can go on, which the average would replace (name another file with -o, or remove "
+        "it)");
   save_checkpoint(options.output, average_checkpoints(options.average));
   log.info("wrote " + options.output + ", the average of " + std::to_string(options.average.size()) +
            (options.average.size() == 1 ? " model" : " models"));

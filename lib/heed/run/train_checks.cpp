@@ -1,11 +1,14 @@
 #include "heed/run/train_checks.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "heed/base/error.h"
+#include "heed/base/streams.h"
 #include "heed/cost/cluster.h"
 #include "heed/model/model_config.h"
 #include "heed/train/training_length.h"
@@ -38,11 +41,75 @@ void check_useless(const TrainOptions& options) {
       needs(!options.guided_alignment.empty(), "alignments (--guided-alignment FILE)");
     const bool images = image_input(options.model_options.config);
     if (of_images.find(name)) needs(images, "a model that reads images (such as --task vit)");
+    if (is_any_of({"randaugment-operations", "randaugment-magnitude"}))
+      needs(options.images.augment == Augmentation::randaugment, "--augment randaugment");
+    if (is_classifier(options.model_options.config) && is_any_of({"max-length", "on-long"}))
+      throw UsageError("--" + name + ": has no use with labels, which are one token each");
     if (images && is_any_of({"trees", "pretokenized", "guided-alignment", "bpe-dropout", "sample-alpha"}))
       throw UsageError("--" + name + ": has no use with images");
     const std::string unmet = unmet_need(options.model_options.config, name);
     needs(unmet.empty(), unmet);
   }
+}
+
+/// The name of an option, and a file that it names.
+struct NamedFile {
+  std::string option, file;
+};
+
+/// Appends the files that an option names to `out`.
+void add_files(std::vector<NamedFile>& out, const std::string& option, const std::vector<std::string>& files) {
+  for (const std::string& file : files)
+    if (!file.empty()) out.push_back({option, file});
+}
+
+/// Returns the files of the training text.
+std::vector<NamedFile> training_files(const TrainOptions& options) {
+  std::vector<NamedFile> out;
+  add_files(out, "-t", options.train_sets);
+  add_files(out, "--tsv", {options.tsv});
+  add_files(out, "--trees", {options.trees});
+  return out;
+}
+
+/// Returns all files that are read as text.
+std::vector<NamedFile> text_files(const TrainOptions& options) {
+  std::vector<NamedFile> out = training_files(options);
+  add_files(out, "--valid-sets", options.valid_sets);
+  add_files(out, "--guided-alignment", {options.guided_alignment});
+  return out;
+}
+
+/// Throws UsageError where standard input would be read as two texts.
+void check_standard_input(const TrainOptions& options) {
+  std::string first;
+  for (const auto& [option, file] : text_files(options)) {
+    if (file != "-") continue;
+    if (!first.empty())
+      throw UsageError("standard input (-) is named twice, by " + first + " and " + option + " (give files)");
+    first = option;
+  }
+}
+
+/// Throws UsageError where the picture of --plot would take the place of another file of the training.
+void check_plot(const TrainOptions& options) {
+  if (options.run.plot.empty()) return;
+  std::vector<NamedFile> files = text_files(options);
+  add_files(files, "-m", {options.model});
+  add_files(files, "-v", options.vocabularies);
+  add_files(files, "--pretrained-model", {options.pretrained_model});
+  add_files(files, "--teacher", options.batch.teacher);
+  add_files(files, "--plot-with", options.run.plot_with);
+  for (const auto& [option, file] : files)
+    if (is_same_path(options.run.plot, file))
+      throw UsageError("--plot " + options.run.plot + ": is the file of " + option +
+                       ", which the picture would replace (name another file)");
+}
+
+/// Returns whether a file can be opened and read again: it is neither standard input nor a pipe.
+bool can_be_read_again(const std::string& file) {
+  struct stat found;
+  return file != "-" && (::stat(file.c_str(), &found) != 0 || S_ISREG(found.st_mode));
 }
 
 /// Throws UsageError where the options give too few or too many vocabularies.
@@ -53,9 +120,12 @@ void check_vocabularies(const TrainOptions& options) {
       throw UsageError("-v: takes one vocabulary, that of the targets, because images have none");
     if (options.vocabularies.empty() && !is_classifier(config))
       throw UsageError("no vocabulary for the sentences (-v VOCAB; build-vocab makes it)");
-    if (options.vocabularies.empty() && options.tsv == "-")
-      throw UsageError(
-          "--tsv -: labels are read twice, which standard input cannot be (give a file, or the labels with -v)");
+    if (options.vocabularies.empty())
+      for (const auto& [option, file] : training_files(options))
+        if (!can_be_read_again(file))
+          throw UsageError(
+              option + " " + file +
+              ": labels are read twice, which standard input and pipes cannot be (give a file, or the labels with -v)");
     return;
   }
   if (options.vocabularies.empty()) throw UsageError("no vocabulary (-v VOCAB [VOCAB]; build-vocab makes them)");
@@ -71,10 +141,13 @@ void check_training(const TrainOptions& options) {
   if (!options.train_sets.empty() && options.train_sets.size() != 2)
     throw UsageError("-t takes two files, source and target (one file with both: --tsv)");
   if (options.valid_sets.size() > 2) throw UsageError("--valid-sets takes two files, source and target, or a TSV");
+  check_standard_input(options);
   check_vocabularies(options);
   if (options.vocabularies.size() > 2) throw UsageError("-v takes one vocabulary, or two: source and target");
   if (options.model.empty() && !options.check) throw UsageError("no name for the model (-m MODEL.h5)");
   if (options.run.valid_metrics.empty()) throw UsageError("--valid-metrics is empty");
+  if (options.check && options.dry_run) throw UsageError("--check and --dry-run exclude each other (give one of them)");
+  check_plot(options);
   if (!options.cluster.empty()) Cluster::parse("--cluster", options.cluster);
   if (options.batch.r_drop > 0 && !options.batch.teacher.empty())
     throw UsageError("--r-drop and --teacher exclude each other: both give the predictions something to agree with");

@@ -71,6 +71,10 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
     std::vector<std::string> metrics;
     for (const Metric metric : parts.validator->metrics()) metrics.emplace_back(enum_name(metric));
     if (state().metrics != metrics) {
+      if (!state().validations.empty())
+        parts_.log.warn(
+            "--valid-metrics has changed: the scores of earlier validations are forgotten, and the count of "
+            "--early-stopping begins anew");
       state().metrics = metrics;
       state().validations.clear();
       state().best.assign(metrics.size(), {});
