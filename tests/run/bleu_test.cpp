@@ -261,6 +261,8 @@ TEST_CASE("options that contradict each other are refused") {
   };
   usage({}, "no reference (bleu REF... < HYP, or bleu REF... -i HYP; the references come first)");
   usage({"-"}, "standard input can be read only once (name a file for the other side: -i HYP)");
+  usage({"r", "-m", "evalb", "--evalb-params", "-"},
+        "standard input can be read only once (name a file for the other side: -i HYP)");
   usage({"r", "-i", "-", "-"}, "standard input can be read only once (name a file for the other side: -i HYP)");
   usage({"r", "-sl", "-i", "a", "b"}, "scores of single lines are for one system (give one HYP to -i)");
   usage({"r", "s", "--d2l", "2"}, "--d2l compares with one reference (give one REF)");

@@ -245,6 +245,8 @@ TEST_CASE("a model fixes the steps, and options that would do nothing are errors
   CHECK(usage_error({"--output-format", "id"}) == "--output-format id: needs --model, which numbers the pieces");
   CHECK(usage_error({"--check", "-d"}) == "--check: goes both ways itself; leave --detokenize out");
   CHECK(usage_error({"-l", "en,de"}) == "--language 'en,de': must be one code");
+  for (const char* option : {"--model", "--codes", "--protected", "--truecase"})
+    CHECK(usage_error({option, "-"}) == "standard input (-) can be read only once (name a file for the other input)");
 }
 
 TEST_CASE("build-vocab: what cannot be is said") {
@@ -255,7 +257,11 @@ TEST_CASE("build-vocab: what cannot be is said") {
   CHECK(vocab_error({"-l", "en,de"}) ==
         "--language lists 2 codes for 1 texts (give one for all of them, or one for each)");
   CHECK(vocab_error({"-l", "en,"}).starts_with("--language 'en,': must be a code such as en"));
-  CHECK(vocab_error({"-i", "-", "-i", "-"}) == "standard input (-) is named twice");
+  const std::string once = "standard input (-) can be read only once (name a file for the other input)";
+  CHECK(vocab_error({"-i", "-", "-i", "-"}) == once);
+  for (const char* option : {"--dev", "--protected", "--truecase"}) CHECK(vocab_error({option, "-"}) == once);
+  CHECK(vocab_error({"--codes-output", "-"}) ==
+        "standard output (-) can take only one output (name a file for the other output)");
   CHECK(vocab_error({"--write-vocabulary", "a", "b"}).starts_with("--write-vocabulary names 2 files for 1 texts"));
   CHECK(vocab_error({"--type", "subword"}) == "--type 'subword': must be one of words, bpe, unigram, char, trees");
   CHECK(vocab_error({"--max-size", "4"}) == "--max-size 4: must be at least 5");
@@ -713,5 +719,6 @@ TEST_CASE("build-vocab --shortlist: texts that are not parallel, links that lead
   CHECK(error({"--best", "3"}) == "--best: needs --shortlist");
   CHECK(error({"--shortlist", source, target, "--alignments", source, "--iterations", "3"}) ==
         "--iterations: has no use with --alignments");
-  CHECK(error({"--shortlist", "-", "-"}) == "standard input (-) is named twice");
+  CHECK(error({"--shortlist", "-", "-"}) ==
+        "standard input (-) can be read only once (name a file for the other input)");
 }

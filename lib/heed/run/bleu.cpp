@@ -162,7 +162,7 @@ void warn_of_useless(const BleuToolOptions& options, const BleuPlan& plan, Log& 
 
 /// Checks the options and fills in the defaults that depend on other options.
 BleuPlan make_plan(const BleuToolOptions& options, Log& log) {
-  BleuPlan plan{options, {}, evalb_options(options), {}, 1, {}, {}};
+  BleuPlan plan{options, {}, {}, {}, 1, {}, {}};
   const bool lines = options.sentence_level || options.worst || options.by_length || options.d2l;
   plan.bleu = {.tokenize = options.tokenize.value_or(options.d2l ? MtevalMode::none : MtevalMode::v13a),
                .lowercase = options.lowercase,
@@ -185,9 +185,11 @@ BleuPlan make_plan(const BleuToolOptions& options, Log& log) {
   plan.references = options.references.size() * static_cast<std::size_t>(options.num_refs);
   plan.systems = systems_of(options, paired, log);
   const auto stdin_uses = std::count_if(options.references.begin(), options.references.end(), is_stdin) +
-                          std::count_if(plan.systems.begin(), plan.systems.end(), is_stdin);
+                          std::count_if(plan.systems.begin(), plan.systems.end(), is_stdin) +
+                          (options.evalb_params == "-" ? 1 : 0);
   if (stdin_uses > 1 && !options.signature)
     throw UsageError("standard input can be read only once (name a file for the other side: -i HYP)");
+  plan.evalb = evalb_options(options);
   plan.metrics = make_metrics(options, plan.bleu, plan.evalb);
   sort_metrics(plan);
   check_modes(options, plan);

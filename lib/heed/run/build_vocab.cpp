@@ -43,11 +43,15 @@ struct Corpus {
   std::int64_t lines = 0, sentences = 0;
 };
 
+/// Returns the texts to learn from. Throws UsageError if other options do not fit the texts, or if several inputs of
+/// the program are standard input.
 std::vector<Corpus> list_corpora(const BuildVocabOptions& options) {
   std::vector<std::string> paths = options.files;
   paths.insert(paths.end(), options.input.begin(), options.input.end());
   if (paths.empty()) paths = {"-"};
-  if (std::count(paths.begin(), paths.end(), "-") > 1) throw UsageError("standard input (-) is named twice");
+  std::vector<std::string> inputs = paths;
+  inputs.insert(inputs.end(), {options.dev, options.first_stage.truecase_file, options.first_stage.protected_file});
+  check_standard_input(inputs);
   const std::vector<std::string> codes = split_languages(options.first_stage.steps.language);
   if (codes.size() != 1 && codes.size() != paths.size())
     throw UsageError("--language lists " + std::to_string(codes.size()) + " codes for " + std::to_string(paths.size()) +
@@ -265,6 +269,11 @@ void check_options(const BuildVocabOptions& options) {
     throw UsageError("--format: sets the format of the table of --dev (give --dev too)");
   if (!options.dev.empty() && options.merges)
     throw UsageError("--dev: varies --max-size, and has no use with --merges");
+  std::vector<std::string> outputs = options.write_vocabulary;
+  outputs.insert(outputs.end(),
+                 {options.output.empty() ? "-" : options.output, options.codes_output, options.counts_output});
+  if (std::count(outputs.begin(), outputs.end(), "-") > 1)
+    throw UsageError("standard output (-) can take only one output (name a file for the other output)");
 }
 
 /// Throws UsageError when --shortlist is given together with options for learning a vocabulary, or when an option of
@@ -289,9 +298,7 @@ void check_shortlist_options(const BuildVocabOptions& options) {
                      " (a source and a target text of pieces are needed)");
   if (!options.shortlist.alignments.empty() && is_given(options.given, "iterations"))
     throw UsageError("--iterations: has no use with --alignments");
-  const auto is_stdin = [](const std::string& path) { return path == "-" || path.empty(); };
-  if (is_stdin(texts[0]) + is_stdin(texts[1]) + (options.shortlist.alignments == "-") > 1)
-    throw UsageError("standard input (-) is named twice");
+  check_standard_input({texts[0], texts[1], options.shortlist.alignments});
 }
 
 /// The words of all texts to learn from.
@@ -303,8 +310,9 @@ struct LearningData {
 };
 
 /// Reads all texts and counts their words.
-LearningData read_texts(const TextSteps& steps, const BuildVocabOptions& options, std::istream& in, Log& log) {
-  LearningData read{.corpora = list_corpora(options)};
+LearningData read_texts(std::vector<Corpus> corpora, const TextSteps& steps, const BuildVocabOptions& options,
+                        std::istream& in, Log& log) {
+  LearningData read{.corpora = std::move(corpora)};
   for (Corpus& corpus : read.corpora) {
     options.dict_input ? read_counts(corpus, options, in, log) : count_words(corpus, steps, options, in, log);
     if (corpus.words.size() == 0)
@@ -461,6 +469,7 @@ int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ost
   if (!options.shortlist.texts.empty())
     return build_shortlist(options.shortlist, options.threads, options.utf8, in, out, log);
   check_options(options);
+  std::vector<Corpus> corpora = list_corpora(options);
   TextSteps stored;
   const TextSteps steps = reading_steps(options, stored);
   for (const std::string& path : {options.first_stage.truecase_file, options.first_stage.protected_file, options.dev})
@@ -468,7 +477,7 @@ int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ost
   if (!options.dict_input) warn_of_unknown_languages(steps, log);
   std::vector<std::string> dev;
   if (!options.dev.empty()) dev = read_lines(options.dev, options.utf8.on_invalid_utf8);
-  LearningData learning = read_texts(steps, options, in, log);
+  LearningData learning = read_texts(std::move(corpora), steps, options, in, log);
   const auto [model, counts] = learn_model(learning, !options.dev.empty(), stored, options, log);
   if (!options.codes_output.empty()) {
     OutputFile file(options.codes_output);

@@ -1,5 +1,8 @@
 #include "heed/run/line_pipeline.h"
 
+#include <algorithm>
+
+#include "heed/base/error.h"
 #include "heed/base/streams.h"
 
 namespace heed {
@@ -28,6 +31,11 @@ struct Chunk {
 
 LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 policy) {
   return path.empty() || path == "-" ? LineReader(in, input_name("-"), policy) : LineReader(path, policy);
+}
+
+void check_standard_input(const std::vector<std::string>& paths) {
+  if (std::count(paths.begin(), paths.end(), "-") > 1)
+    throw UsageError("standard input (-) can be read only once (name a file for the other input)");
 }
 
 void run_line_pipeline(LineReader& reader, int threads, const LineStages& job) {

@@ -14,6 +14,8 @@ namespace heed {
 
 /// Opens the input that an option names: `in` for "-" and "", otherwise the file `path`.
 LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 policy);
+/// Throws UsageError when several of the paths of a program's inputs are "-", which is standard input.
+void check_standard_input(const std::vector<std::string>& paths);
 
 /// The functions that run_line_pipeline() calls.
 struct LineStages {

@@ -75,6 +75,8 @@ void check_options(const TokenizeOptions& options) {
   if (!options.train_truecaser.empty())
     for (const std::string_view name : {"model", "truecase", "codes", "output", "detokenize", "check", "stats"})
       if (given(name)) throw UsageError("--train-truecaser: has no use with --" + std::string(name));
+  check_standard_input({options.input.empty() ? "-" : options.input, options.model, options.codes, options.vocabulary,
+                        options.first_stage.truecase_file, options.first_stage.protected_file});
   if (options.model.empty()) return;
   FirstStageOptions steps;
   const FieldList fixed = FieldList::of(steps);
