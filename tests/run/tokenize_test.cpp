@@ -413,6 +413,7 @@ TEST_CASE("words with counts, characters counted in, sizes that are a multiple")
   CHECK(dict.code == 0);
   CHECK(slurp(codes) == slurp(again));
   CHECK(vocab_error({"--dict-input"}, "low 3\nnew\n").starts_with("standard input:2: 'new' is no piece with a count"));
+  CHECK(vocab_error({"--dict-input"}, "low 0\n").starts_with("standard input: there are no words in it"));
   // The characters l o w e n s occur within words and w r at their ends: eight characters.
   build_vocab({"--mode", "words", "--merges", "12", "--total-symbols", "--codes-output", again}, text);
   CHECK(slurp(codes) == slurp(again));
@@ -421,6 +422,22 @@ TEST_CASE("words with counts, characters counted in, sizes that are a multiple")
   const std::string padded = build_vocab({"--type", "words", "--mode", "words", "--pad-to-multiple", "8"}, text).out;
   CHECK(padded.find("pieces: 16\n") != std::string::npos);
   CHECK(padded.ends_with("<unused5>\n<unused6>\n"));
+}
+
+TEST_CASE("counts of --dict-input: the largest text, and a text that is too large") {
+  const std::string too_large =
+      ": the counts up to this line describe a text of more than 10^15 bytes, which is too large to learn from (divide "
+      "all counts by the same number)";
+  for (const std::string type : {"words", "bpe", "unigram"}) {
+    CAPTURE(type);
+    const std::vector<std::string> options = {"--type", type, "--dict-input"};
+    // With the space after each word, 2 * 2 + 3 * (10^15 / 3 - 1) = 10^15 bytes.
+    const std::string most = "a 2\nab 333333333333332\n";
+    CHECK(build_vocab(options, most).log.find(" 333,333,333,333,334 words ") != std::string::npos);
+    CHECK(vocab_error(options, most + "b 1\n") == "standard input:3" + too_large);
+    CHECK(vocab_error(options, "a 1\nab 9223372036854775807\n") == "standard input:2" + too_large);
+    CHECK(vocab_error(options, std::string(1000, 'a') + " 999000999001\n") == "standard input:1" + too_large);
+  }
 }
 
 TEST_CASE("--dev tells how sizes cover a text") {

@@ -34,6 +34,9 @@ namespace {
 
 // The default of --max-size for vocabularies of --type bpe and unigram.
 constexpr std::int64_t kDefaultSize = 8000;
+// The largest text, in bytes, that the counts of --dict-input may describe. All sums of counts in such a text fit in 64
+// bits and are exact as `double`.
+constexpr std::int64_t kMostCountedBytes = 1'000'000'000'000'000;
 
 /// One text to learn from, with its words and their counts.
 struct Corpus {
@@ -90,11 +93,18 @@ void count_words(Corpus& corpus, TextSteps steps, const BuildVocabOptions& optio
   reader.report(log);
 }
 
-/// Reads words with their counts in the format of subword-nmt's get-vocab.
-void read_counts(Corpus& corpus, const BuildVocabOptions& options, std::istream& in, Log& log) {
+/// Reads words with their counts in the format of subword-nmt's get-vocab. `bytes` is the size of the text that the
+/// counts read so far describe, with a space after each word. Throws Error if the size passes kMostCountedBytes.
+void read_counts(Corpus& corpus, std::int64_t& bytes, const BuildVocabOptions& options, std::istream& in, Log& log) {
   LineReader reader = open_lines(corpus.path, in, options.utf8.on_invalid_utf8);
   for (std::string line; reader.next(line);) {
     const auto [word, count] = parse_counted(line, reader.position());
+    const std::int64_t length = std::ssize(word) + 1;
+    if (count > (kMostCountedBytes - bytes) / length)
+      throw Error(reader.position(),
+                  "the counts up to this line describe a text of more than 10^15 bytes, which is "
+                  "too large to learn from (divide all counts by the same number)");
+    bytes += count * length;
     corpus.words.add(word, count);
   }
   corpus.lines = reader.line_number();
@@ -313,9 +323,10 @@ struct LearningData {
 LearningData read_texts(std::vector<Corpus> corpora, const TextSteps& steps, const BuildVocabOptions& options,
                         std::istream& in, Log& log) {
   LearningData read{.corpora = std::move(corpora)};
+  std::int64_t bytes = 0;
   for (Corpus& corpus : read.corpora) {
-    options.dict_input ? read_counts(corpus, options, in, log) : count_words(corpus, steps, options, in, log);
-    if (corpus.words.size() == 0)
+    options.dict_input ? read_counts(corpus, bytes, options, in, log) : count_words(corpus, steps, options, in, log);
+    if (corpus.words.total() == 0)
       throw Error(Position{input_name(corpus.path)},
                   "there are no words in it (a text with one sentence per line is needed)");
     read.lines += corpus.lines;

@@ -14,6 +14,8 @@
 #include "heed/base/error.h"
 #include "heed/base/utf8.h"
 #include "heed/text/bpe/bpe_learner.h"
+#include "heed/text/bpe/bpe_pairs.h"
+#include "heed/text/strings/string_ids.h"
 #include "heed/text/subwords.h"
 #include "text/listed.h"
 
@@ -136,6 +138,11 @@ TEST_CASE("more symbols, or more large counts, than 16 bits can tell apart, and 
     CHECK(of_large.merges.pairs == expected);
     check_pieces(large, of_large);
   }
+
+  const StringIds texts;
+  BpePairs pairs(texts);
+  pairs.prune(1);
+  CHECK(pairs.threshold_after(1'000'000'000'000'000, 990'000) == 990'000'000'000'000.0);
 }
 
 TEST_CASE("words are cut as apply-bpe cuts them: seen ones, unseen ones, fewer merges, a restricted vocabulary") {

@@ -136,6 +136,21 @@ TEST_CASE("a learnt unigram model has the parts that many words share") {
   CHECK(pieces == learn_unigram(some_words(), {.size = 40, .character_coverage = 1, .threads = 3}));
 }
 
+TEST_CASE("a text of 10^15 bytes gives the pieces of a text with a millionth of its counts") {
+  const auto learn = [](std::int64_t count) {
+    WordCounts words;
+    for (std::size_t i = 0; i < some_words().size(); ++i) words.add(some_words().word(i), count);
+    return learn_unigram(words, {.size = 40, .character_coverage = 1});
+  };
+  const UnigramPieces small = learn(1'000'000), large = learn(1'000'000'000'000);
+  REQUIRE(small.size() == large.size());
+  for (std::size_t i = 0; i < small.size(); ++i) {
+    CHECK(small[i].first == large[i].first);
+    // Characters that occur within longer pieces only have the least count, which does not grow with the text.
+    if (small[i].second > -10) CHECK(large[i].second == doctest::Approx(small[i].second).epsilon(1e-4));
+  }
+}
+
 TEST_CASE("learning is indifferent to how long and how strange words are") {
   WordCounts words = some_words();
   words.add(std::string(5000, 'x') + "y", 3);

@@ -73,7 +73,8 @@ struct BpeLearnt {
 /// learn-bpe. Of equally frequent pairs the greatest by code points is merged first. learn-bpe removes rare pairs from
 /// its table of frequencies after the merges 1, 101, 201 and so on; where this changes the order of later merges,
 /// learn_bpe() gives the changed order too. Calls `progress` after the same merges with the number of merges done so
-/// far. Throws UsageError for limits out of range, and Error for too many words.
+/// far. The words with their counts may make up a text of at most 10^15 bytes. Throws UsageError for limits out of
+/// range, and Error for too many words.
 BpeLearnt learn_bpe(const WordCounts& words, const BpeLimits& limits,
                     const std::function<void(std::int64_t)>& progress = {});
 /// Learns the same merge operations as the overload above, and frees the memory of `words` while it reads the words.

@@ -121,7 +121,9 @@ void BpePairs::keep_followed() {
 
 double BpePairs::threshold_after(std::int64_t frequency, std::int64_t merges) const {
   if (pruned_at_ < 0) return static_cast<double>(frequency) / 10;
-  return static_cast<double>(frequency * merges) / (static_cast<double>(merges) + 10000.0);
+  // learn-bpe multiplies integers of any size. The product of two doubles is the same double, and cannot overflow.
+  const auto done = static_cast<double>(merges);
+  return static_cast<double>(frequency) * done / (done + 10000.0);
 }
 
 void BpePairs::start() {

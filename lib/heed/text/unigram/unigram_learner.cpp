@@ -63,10 +63,6 @@ constexpr double kKeptShare = 0.75, kSpareShare = 1.1, kLeastExpected = 0.5;
 
 constexpr char32_t kSpace = 0x2581;
 
-/// The expected counts of pieces are summed as integers in units of 2^-24. Sums of integers do not depend on the order
-/// of the additions, so that the result is the same for any number of threads.
-constexpr double kCountUnit = 1.0 / (1 << 24);
-
 /// Returns the digamma function of x > 0, the derivative of the logarithm of the gamma function. The recurrence
 /// digamma(x) = digamma(x + 1) - 1/x is applied until x is at least 6, then the asymptotic series.
 double digamma(double x) {
@@ -182,6 +178,16 @@ Text read_words(const WordCounts& words, const UnigramLimits& limits) {
     if (text.symbols.size() > UINT32_MAX / 2) throw Error("the text has too many different words (give less of it)");
   }
   return text;
+}
+
+/// Returns the unit, a power of two, in which the expected counts of pieces are summed as integers. Sums of integers do
+/// not depend on the order of the additions, so that the result is the same for any number of threads. The unit is
+/// 2^-24 for a text of fewer than 2^38 symbols; for a longer text it is larger, so that no sum passes 2^62.
+double count_unit(const Text& text) {
+  std::int64_t symbols = 0;
+  for (const Text::Word& word : text.words) symbols += word.count * std::int64_t{word.end - word.begin};
+  const auto bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(symbols)));
+  return std::ldexp(1.0, std::max(bits, 38) - 62);
 }
 
 /// A substring of words that may become one of the first pieces: it has `length` symbols and occurs `frequency` times
@@ -309,7 +315,10 @@ class Suffixes {
 class UnigramLearner {
  public:
   UnigramLearner(const WordCounts& words, const UnigramLimits& limits)
-      : limits_(limits), text_(read_words(words, limits)), pool_(std::max(limits.threads, 1)) {
+      : limits_(limits),
+        text_(read_words(words, limits)),
+        count_unit_(count_unit(text_)),
+        pool_(std::max(limits.threads, 1)) {
     characters_ = text_.characters.size() - 1;
     if (std::cmp_greater(characters_, limits.size))
       throw Error("the text has " + std::to_string(characters_) +
@@ -363,6 +372,7 @@ class UnigramLearner {
 
   UnigramLimits limits_;
   Text text_;
+  double count_unit_;
   ThreadPool pool_;
   // The number of different characters in the text. The first pieces in pieces_, as many as this number, are these
   // single characters.
@@ -482,7 +492,7 @@ void UnigramLearner::expect_word(std::uint32_t begin, std::uint32_t end, std::in
     expect_word(middle, end, count, scratch);
     return;
   }
-  const double weight = static_cast<double>(count) / (all * kCountUnit);
+  const double weight = static_cast<double>(count) / (all * count_unit_);
   backward[size] = weight;
   for (std::uint32_t at = size; at-- > 0;) {
     double sum = 0;
@@ -507,7 +517,7 @@ std::vector<double> UnigramLearner::expect() {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     std::int64_t sum = 0;
     for (const Scratch& one : scratch) sum += one.counts[i];
-    expected[i] = static_cast<double>(sum) * kCountUnit;
+    expected[i] = static_cast<double>(sum) * count_unit_;
   }
   return expected;
 }

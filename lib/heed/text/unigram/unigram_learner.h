@@ -30,8 +30,8 @@ using UnigramPieces = std::vector<std::pair<std::string, float>>;
 /// at all the same places. Expectation maximisation then gives the candidates probabilities (with the digamma function,
 /// which favours models with few pieces; Liang and Klein 2007). Between the rounds the quarter of the candidates whose
 /// removal costs the least likelihood is removed, until `limits.size` are left. unigram_learner.cpp explains the method
-/// with an example. Throws Error if `limits.size` is smaller than the number of characters. Calls progress(number of
-/// candidates left) after each round.
+/// with an example. The words with their counts may make up a text of at most 10^15 bytes. Throws Error if
+/// `limits.size` is smaller than the number of characters. Calls progress(number of candidates left) after each round.
 UnigramPieces learn_unigram(const WordCounts& words, const UnigramLimits& limits,
                             const std::function<void(std::int64_t)>& progress = {});
 
