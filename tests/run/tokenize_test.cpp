@@ -264,7 +264,8 @@ TEST_CASE("build-vocab: what cannot be is said") {
         "standard output (-) can take only one output (name a file for the other output)");
   CHECK(vocab_error({"--write-vocabulary", "a", "b"}).starts_with("--write-vocabulary names 2 files for 1 texts"));
   CHECK(vocab_error({"--type", "subword"}) == "--type 'subword': must be one of words, bpe, unigram, char, trees");
-  CHECK(vocab_error({"--max-size", "4"}) == "--max-size 4: must be at least 5");
+  CHECK(vocab_error({"--max-size", "4"}) == "--max-size 4: must be between 5 and 1000000000");
+  CHECK(vocab_error({"--max-size", "2G"}) == "--max-size 2G: must be between 5 and 1000000000");
 }
 
 TEST_CASE("a truecase model is learnt, applied alone and with tokens, and undone") {
@@ -462,6 +463,21 @@ TEST_CASE("--dev tells how sizes cover a text") {
         " {\"size\": 16, \"unknown_rate\": 0.666667, \"pieces_per_word\": 1, \"length_99th_percentile\": 4},\n"
         " {\"size\": 25, \"unknown_rate\": 0.166667, \"pieces_per_word\": 1, \"length_99th_percentile\": 4}\n"
         "]\n");
+  // The text has more characters than a quarter and a half of 32 pieces have room for.
+  const std::vector<std::string> unigram = {"--type", "unigram", "--mode", "words", "-s", "32", "--dev", dev};
+  const ToolResult small = build_vocab(unigram, text);
+  CHECK(small.out.find("pieces: 32\n") != std::string::npos);
+  const std::string why =
+      "the text has 16 different characters, more than there is room for (4); a larger --max-size or a lower "
+      "--character-coverage is needed";
+  CHECK(small.log.find("\n       8  " + why + "\n      16  the text has 16 different") != std::string::npos);
+  std::vector<std::string> unigram_json = unigram;
+  unigram_json.insert(unigram_json.end(), {"--format", "json"});
+  const std::string log = build_vocab(unigram_json, text).log;
+  const auto rows = nlohmann::json::parse(log.substr(log.find("[\n")));
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[0] == nlohmann::json{{"size", 8}, {"error", why}});
+  CHECK(rows[2]["size"] == 32);
 }
 
 TEST_CASE("random bytes: as many lines out as in, whatever is done to them") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -11,6 +12,7 @@
 #include "heed/base/streams.h"
 #include "heed/base/threads.h"
 #include "heed/base/utf8.h"
+#include "heed/metrics/score_report.h"
 #include "heed/run/line_pipeline.h"
 #include "heed/run/peer_options.h"
 #include "heed/text/bpe/bpe_learner.h"
@@ -439,10 +441,21 @@ struct Coverage {
   double pieces_a_word() const { return words > 0 ? static_cast<double>(pieces) / static_cast<double>(words) : 0; }
   /// Returns the smallest length in pieces that 99 % of the lines do not exceed.
   std::int64_t length_99() const { return lengths.empty() ? 0 : lengths[(lengths.size() * 99 + 99) / 100 - 1]; }
+  /// Returns a row of the report of --dev.
+  std::string row(bool json) const {
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  json ? " {\"size\": %lld, \"unknown_rate\": %.6g, \"pieces_per_word\": %.6g, "
+                         "\"length_99th_percentile\": %lld}"
+                       : "%8lld %9.3f %% %12.3f  %8lld pieces",
+                  static_cast<long long>(size), unknown_share() * (json ? 1 : 100), pieces_a_word(),
+                  static_cast<long long>(length_99()));
+    return text;
+  }
 };
 
 /// Learns vocabularies of a quarter, half, all and twice the size --max-size. Logs how well each vocabulary covers the
-/// raw `lines` of the file --dev.
+/// raw `lines` of the file --dev, or why a size is too small for the text.
 void report_coverage(LearningData& learning, const TextSteps& steps, const BuildVocabOptions& options,
                      std::vector<std::string> lines, Log& log) {
   TextSteps dev_steps = steps;
@@ -457,18 +470,20 @@ void report_coverage(LearningData& learning, const TextSteps& steps, const Build
   for (const std::int64_t asked : {size / 4, size / 2, size, 2 * size}) {
     BuildVocabOptions one = options;
     one.max_size = std::max<std::int64_t>(asked, kReservedIds + 1);
-    const TextModelParts learnt = learn_model(learning, true, steps, one, quiet).first.parts();
-    // The model is rebuilt as if it were read from a file, which undoes merges whose piece is not in the vocabulary.
-    const Coverage coverage(TextModel::from_parts(learnt, "vocabulary"), lines);
-    char text[160];
-    std::snprintf(text, sizeof text,
-                  json ? " {\"size\": %lld, \"unknown_rate\": %.6g, \"pieces_per_word\": %.6g, "
-                         "\"length_99th_percentile\": %lld}%s"
-                       : "%8lld %9.3f %% %12.3f  %8lld pieces%s",
-                  static_cast<long long>(coverage.size), coverage.unknown_share() * (json ? 1 : 100),
-                  coverage.pieces_a_word(), static_cast<long long>(coverage.length_99()),
-                  json && asked != 2 * size ? "," : "");
-    log.plain(text);
+    std::string row;
+    try {
+      const TextModelParts learnt = learn_model(learning, true, steps, one, quiet).first.parts();
+      // The model is rebuilt as if it were read from a file, which undoes merges whose piece is not in the vocabulary.
+      row = Coverage(TextModel::from_parts(learnt, "vocabulary"), lines).row(json);
+    } catch (const Error& error) {
+      // Learning has succeeded with the size --max-size, so that only a smaller size can be impossible.
+      if (asked >= size) throw;
+      char start[40];
+      std::snprintf(start, sizeof start, json ? " {\"size\": %lld, \"error\": " : "%8lld  ",
+                    static_cast<long long>(*one.max_size));
+      row = start + (json ? json_string(error.what()) + "}" : std::string(error.what()));
+    }
+    log.plain(row + (json && asked != 2 * size ? "," : ""));
   }
   if (json) log.plain("]");
 }

@@ -67,7 +67,8 @@ struct BuildVocabOptions {
            .help = "at most N pieces, including the four reserved ones (8000 for unigram and bpe without --merges)",
            .value = "N",
            .letter = 's',
-           .min = 5});
+           .min = 5,
+           .max = 1e9});
     visit(min_frequency,
           {.name = "min-frequency",
            .help = "lowest count of a word or character (1), or of a bpe pair or a longer unigram piece (2)",
