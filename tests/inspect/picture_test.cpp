@@ -89,6 +89,22 @@ TEST_CASE("attention as PNG has the SVG's size, twice as fine") {
   CHECK(std::abs(std::stod(svg.substr(svg.find("height=\"") + 8)) * 2 - height) <= 1);
 }
 
+TEST_CASE("PNG: what is no character is drawn as U+FFFD") {
+  const auto drawn = [](std::string_view text) {
+    PngCanvas canvas(60, 20);
+    canvas.text({2, 15}, text, {.size = 10});
+    return canvas.take();
+  };
+  const std::string replaced = drawn("a\uFFFDz");
+  CHECK(replaced != drawn("az"));
+  for (const std::string_view text :
+       {"a\uFFFEz", "a\uFFFFz", "a\uFDD0z", "a\uFDEFz", "a\U0001FFFEz", "a\U0010FFFFz", "a\xFFz"}) {
+    CAPTURE(text);
+    CHECK(drawn(text) == replaced);
+  }
+  CHECK(drawn(std::string_view("a\0z", 3)) == replaced);
+}
+
 TEST_CASE("a map over two axes of numbers: small cells, some labels, names of the axes, a scale of its own") {
   AttentionMap map{.kind = "gaussian"};
   for (int i = 0; i < 50; ++i) {

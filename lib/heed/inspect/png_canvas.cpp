@@ -109,6 +109,17 @@ struct Run {
   std::vector<cairo_glyph_t> glyphs;
 };
 
+/// Returns the text in a form that cairo accepts: ill-formed UTF-8, NUL and the noncharacters of Unicode become U+FFFD.
+std::string drawable(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const char32_t c = decode_utf8(text, at);
+    const bool refused = c == 0 || (c >= 0xFDD0 && c <= 0xFDEF) || (c & 0xFFFE) == 0xFFFE;
+    append_utf8(out, refused ? kReplacementCharacter : c);
+  }
+  return out;
+}
+
 /// Returns the glyphs (drawn characters) of a text in the font `face`. The first glyph is at x = `pen`, and `pen` is
 /// moved behind the last glyph. Sets `missing` to whether the font lacks a character of the text.
 std::vector<cairo_glyph_t> shape(cairo_font_face_t* face, double size, std::string_view text, double& pen,
@@ -186,7 +197,8 @@ void PngCanvas::dot(Point center, double radius, Rgb fill, std::string_view) {
   cairo_fill(cairo_->get());
 }
 
-void PngCanvas::text(Point at, std::string_view text, const TextStyle& style) {
+void PngCanvas::text(Point at, std::string_view raw, const TextStyle& style) {
+  const std::string text = drawable(raw);
   std::vector<Run> runs;
   double pen = 0;
   bool missing = false;
@@ -200,7 +212,7 @@ void PngCanvas::text(Point at, std::string_view text, const TextStyle& style) {
     for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end) {
       const char32_t letter = decode_utf8(text, end);
       double next = pen;
-      const std::string_view one = text.substr(begin, end - begin);
+      const std::string one = text.substr(begin, end - begin);
       auto glyphs = shape(usual, style.size, one, next, missing);
       cairo_font_face_t* const face = missing ? cairo_->font(style.bold, letter) : usual;
       if (missing) glyphs = shape(face, style.size, one, next = pen, missing);
