@@ -266,17 +266,32 @@ TEST_CASE("options that contradict each other are refused") {
   usage({"r", "-i", "-", "-"}, "standard input can be read only once (name a file for the other side: -i HYP)");
   usage({"r", "-sl", "-i", "a", "b"}, "scores of single lines are for one system (give one HYP to -i)");
   usage({"r", "s", "--d2l", "2"}, "--d2l compares with one reference (give one REF)");
-  for (const std::vector<std::string>& other : {std::vector<std::string>{"-s", "floor"},
+  const std::string d2l =
+      "--d2l is a formula of its own (leave out --smooth-method, --smooth-value, --max-order, --effective-order, "
+      "--force, --signature, --short and --sentence-level)";
+  const std::string multi_bleu =
+      "--multi-bleu prints its own line of tokenised text (leave out --smooth-method, --smooth-value, --max-order, "
+      "--effective-order, --force, --signature, --short, --format, --score-only, --width and --tokenize)";
+  for (const std::vector<std::string>& other : {std::vector<std::string>{"-s", "exp"},
                                                 {"-sv", "1"},
                                                 {"--max-order", "2"},
                                                 {"--effective-order"},
-                                                {"-sl"},
+                                                {"--force"},
+                                                {"-sh"},
                                                 {"--signature"}}) {
     std::vector<std::string> words = {"r", "--d2l", "2"};
     words.insert(words.end(), other.begin(), other.end());
-    usage(words,
-          "--d2l is a formula of its own (leave out --smooth-method, --smooth-value, --max-order, --effective-order, "
-          "--sentence-level and --signature)");
+    usage(words, d2l);
+    words = {"r", "--multi-bleu"};
+    words.insert(words.end(), other.begin(), other.end());
+    usage(words, multi_bleu);
+  }
+  usage({"r", "--d2l", "2", "-sl"}, d2l);
+  for (const std::vector<std::string>& other :
+       {std::vector<std::string>{"-f", "text"}, {"-b"}, {"-w", "2"}, {"-tok", "none"}}) {
+    std::vector<std::string> words = {"r", "--multi-bleu"};
+    words.insert(words.end(), other.begin(), other.end());
+    usage(words, multi_bleu);
   }
   usage({"r", "-m", "blue"}, "--metrics 'blue': must be one of bleu, chrf, ter, exact, evalb");
   usage({"r", "-sl", "-m", "bleu", "chrf"}, "lines have one score (give one metric to -m)");
@@ -289,9 +304,8 @@ TEST_CASE("options that contradict each other are refused") {
         "tests of significance are for a corpus (leave out --sentence-level, --d2l, --multi-bleu, --worst, "
         "--by-length and --evalb-table)");
   usage({"r", "-sl", "-f", "junit"}, "--format junit is for a corpus");
-  usage({"r", "--multi-bleu", "-b"},
-        "--multi-bleu prints its own line of tokenised text (leave out --format, --score-only, --width, --signature "
-        "and --tokenize)");
+  usage({"r", "-m", "evalb", "--evalb-table", "-sh"},
+        "--evalb-table prints what evalb prints (leave out --format, --score-only, --width, --signature and --short)");
   usage({"r", "--paired-bs"}, "a paired test compares systems (give several HYP to -i, or --baseline)");
   usage({"r", "--paired-bs", "--paired-ar", "-i", "a", "b"}, "give one of --paired-bs and --paired-ar");
   usage({"r", "-ci", "-i", "a", "b"}, "--confidence is for one system (of several, --paired-bs gives intervals too)");
@@ -303,12 +317,24 @@ TEST_CASE("options that contradict each other are refused") {
   usage({"r", "-tok", "ja"}, "--tokenize 'ja': must be one of 13a, intl, char, zh, none");
 }
 
-TEST_CASE("warnings: a smoothing value nobody uses, and text that looks tokenised") {
+TEST_CASE("warnings: options that do nothing, and text that looks tokenised") {
   const Files files;
   const std::string ref = files.add("ref", kReference);
   CHECK(bleu({ref, "-sv", "1"}, kHypothesis).log ==
         "bleu: warning: --smooth-value does nothing with --smooth-method exp (floor and add-k take one)\n");
   CHECK(bleu({ref, "-s", "floor", "-sv", "1"}, kHypothesis).log.empty());
+  for (const std::vector<std::string>& mode : {std::vector<std::string>{"-sl"}, {"--worst", "1"}, {"--by-length"}}) {
+    std::vector<std::string> words = {ref, "--force"};
+    words.insert(words.end(), mode.begin(), mode.end());
+    CHECK(bleu(words, kHypothesis).log == "bleu: warning: --force does nothing without the score of a corpus\n");
+  }
+  const std::string short_names = "bleu: warning: --short does nothing without --signature, or -f text without -b\n";
+  CHECK(bleu({ref, "-sh"}, kHypothesis).log == short_names);
+  CHECK(bleu({ref, "-sh", "-sl", "-f", "tsv"}, kHypothesis).log == short_names);
+  CHECK(bleu({ref, "-sh", "-f", "tsv"}, kHypothesis).log.empty());
+  CHECK(bleu({ref, "-sh", "--signature"}).log.empty());
+  CHECK(bleu({ref, "-m", "ter", "--ter-asian-support"}, kHypothesis).log ==
+        "bleu: warning: --ter-asian-support does nothing without --ter-normalized or --ter-no-punct\n");
   std::string lines;
   for (int i = 0; i < 100; ++i) lines += "so it is .\n";
   const std::string tokenised = files.add("tokenised", lines);

@@ -1,6 +1,8 @@
 #include "heed/run/bleu.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <string_view>
 
 #include "heed/base/streams.h"
 #include "heed/base/threads.h"
@@ -28,12 +30,17 @@ void check_modes(const BleuToolOptions& options, const BleuPlan& plan) {
   const bool junit = plan.format == BleuFormat::junit;
   const int modes = (options.sentence_level ? 1 : 0) + (options.d2l ? 1 : 0) + (options.multi_bleu ? 1 : 0) +
                     (options.worst ? 1 : 0) + (options.by_length ? 1 : 0) + (options.evalb_table ? 1 : 0);
+  const auto given = [&](std::initializer_list<std::string_view> names) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](std::string_view name) { return is_given(options.given, name); });
+  };
+  // Options of sacreBLEU's BLEU that other formulas have no use for.
+  const bool tuned =
+      given({"smooth-method", "smooth-value", "max-order", "effective-order", "force", "signature", "short"});
   if (options.d2l) {
-    const bool smoothed = options.smooth_method != BleuSmoothing::exp || options.smooth_value;
-    refuse(smoothed || options.effective_order || options.max_order != BleuOptions{}.max_order ||
-               options.sentence_level || options.signature,
+    refuse(tuned || options.sentence_level,
            "--d2l is a formula of its own (leave out --smooth-method, --smooth-value, --max-order, "
-           "--effective-order, --sentence-level and --signature)");
+           "--effective-order, --force, --signature, --short and --sentence-level)");
     refuse(plan.references > 1, "--d2l compares with one reference (give one REF)");
   }
   refuse(modes > 1, "give one of --sentence-level, --d2l, --multi-bleu, --worst, --by-length and --evalb-table");
@@ -48,16 +55,15 @@ void check_modes(const BleuToolOptions& options, const BleuPlan& plan) {
          "--worst, --by-length and --evalb-table)");
   refuse(modes > 0 && junit, "--format junit is for a corpus");
   refuse(options.d2l && plan.format == BleuFormat::tsv, "--d2l gives text or json");
-  refuse(options.multi_bleu &&
-             (options.format || options.score_only || options.width || options.signature || options.tokenize),
-         "--multi-bleu prints its own line of tokenised text (leave out --format, --score-only, --width, --signature "
-         "and --tokenize)");
+  refuse(options.multi_bleu && (tuned || given({"format", "score-only", "width", "tokenize"})),
+         "--multi-bleu prints its own line of tokenised text (leave out --smooth-method, --smooth-value, --max-order, "
+         "--effective-order, --force, --signature, --short, --format, --score-only, --width and --tokenize)");
   const bool trees = std::find(options.metrics.begin(), options.metrics.end(), Metric::evalb) != options.metrics.end();
   refuse(trees && plan.references > 1, "evalb compares with one gold tree (give one REF)");
   refuse(trees && options.by_length, "--by-length counts words of text (for trees, see --evalb-cutoff)");
   refuse(options.evalb_table && options.metrics != std::vector{Metric::evalb}, "--evalb-table needs -m evalb");
-  refuse(options.evalb_table && (options.format || options.score_only || options.width || options.signature),
-         "--evalb-table prints what evalb prints (leave out --format, --score-only, --width and --signature)");
+  refuse(options.evalb_table && given({"format", "score-only", "width", "signature", "short"}),
+         "--evalb-table prints what evalb prints (leave out --format, --score-only, --width, --signature and --short)");
   refuse((options.multi_bleu || options.worst || options.by_length || options.evalb_table) &&
              (options.fail_under || options.fail_drop),
          "--fail-under and --fail-drop are for a corpus or for --sentence-level");
@@ -133,6 +139,13 @@ void sort_metrics(BleuPlan& plan) {
                    [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
 }
 
+/// Returns whether the output has signatures in which --short shortens the names.
+bool shows_signature(const BleuToolOptions& options, BleuFormat format) {
+  if (options.signature) return true;
+  if (options.score_only || options.worst || options.by_length || format == BleuFormat::json) return false;
+  return !(options.sentence_level && format == BleuFormat::tsv);
+}
+
 /// Warns of given options that have no effect. They are not errors, because sacreBLEU accepts them silently.
 void warn_of_useless(const BleuToolOptions& options, const BleuPlan& plan, Log& log) {
   const auto has = [&](Metric kind) {
@@ -148,6 +161,11 @@ void warn_of_useless(const BleuToolOptions& options, const BleuPlan& plan, Log& 
     if (name.starts_with("chrf-") && !has(Metric::chrf)) return "-m chrf";
     if (name.starts_with("ter-") && !has(Metric::ter)) return "-m ter";
     if ((name.starts_with("evalb-") || name == "on-bad-tree") && !has(Metric::evalb)) return "-m evalb";
+    if (name == "force" && (options.sentence_level || options.worst || options.by_length))
+      return "the score of a corpus";
+    if (name == "short" && !shows_signature(options, plan.format)) return "--signature, or -f text without -b";
+    if (name == "ter-asian-support" && !options.ter.normalized && !options.ter.no_punct)
+      return "--ter-normalized or --ter-no-punct";
     if (name == "evalb-cutoff" && !options.evalb_table) return "--evalb-table";
     if (name == "confidence-n" && !options.confidence) return "--confidence";
     if (name == "paired-bs-n" && !(plan.test && plan.test->test == "bs")) return "--paired-bs";
