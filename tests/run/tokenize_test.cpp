@@ -244,6 +244,15 @@ TEST_CASE("a model fixes the steps, and options that would do nothing are errors
   CHECK(usage_error({"--uppercase-first"}) == "--uppercase-first: needs --detokenize");
   CHECK(usage_error({"--output-format", "id"}) == "--output-format id: needs --model, which numbers the pieces");
   CHECK(usage_error({"--check", "-d"}) == "--check: goes both ways itself; leave --detokenize out");
+  CHECK(usage_error({"--stats", "-d"}) == "--stats: has no use with --detokenize");
+  CHECK(usage_error({"-m", "v", "-d", "--separator", "~"}) ==
+        "--separator: --model says this already (leave it out, or leave out --model)");
+  CHECK(usage_error({"--train-truecaser", "t", "--output-format", "tsv"}) ==
+        "--train-truecaser: has no use with --output-format");
+  for (const std::string format : {"tsv", "jsonl"})
+    CHECK(usage_error({"--output-format", format, "--on-invalid-utf8", "keep"}) ==
+          "--on-invalid-utf8 keep: --output-format " + format +
+              " is UTF-8 and shows invalid bytes as U+FFFD (use replace or fail)");
   CHECK(usage_error({"-l", "en,de"}) == "--language 'en,de': must be one code");
   for (const char* option : {"--model", "--codes", "--protected", "--truecase"})
     CHECK(usage_error({option, "-"}) == "standard input (-) can be read only once (name a file for the other input)");

@@ -57,6 +57,9 @@ void check_options(const TokenizeOptions& options) {
                        std::string(enum_name(options.output_format)));
   for (const std::string_view name : {"detokenize", "check", "stats", "sample-alpha"})
     if (options.n_best > 0 && given(name)) throw UsageError("--n-best: has no use with --" + std::string(name));
+  if (with_offsets && options.utf8.on_invalid_utf8 == InvalidUtf8::keep)
+    throw UsageError("--on-invalid-utf8 keep: --output-format " + std::string(enum_name(options.output_format)) +
+                     " is UTF-8 and shows invalid bytes as U+FFFD (use replace or fail)");
   if (options.n_best > 0 && with_offsets) throw UsageError("--n-best: writes pieces or ids, not tsv or jsonl");
   if (given("extra-options") && with_offsets)
     throw UsageError("--extra-options: changes pieces or ids, not tsv or jsonl");
@@ -67,13 +70,15 @@ void check_options(const TokenizeOptions& options) {
   if (options.sample_alpha && options.detokenize) throw UsageError("--sample-alpha: has no use with --detokenize");
   if (options.dropout > 0 && options.detokenize) throw UsageError("--dropout: has no use with --detokenize");
   if (options.check && options.detokenize) throw UsageError("--check: goes both ways itself; leave --detokenize out");
-  if (options.vocabulary_threshold && options.detokenize)
-    throw UsageError("--vocabulary-threshold: has no use with --detokenize");
+  for (const std::string_view name : {"vocabulary-threshold", "stats"})
+    if (options.detokenize && given(name))
+      throw UsageError("--" + std::string(name) + ": has no use with --detokenize");
   if (options.detruecase && !options.detokenize) throw UsageError("--detruecase: needs --detokenize");
   if (options.first_words && options.train_truecaser.empty())
     throw UsageError("--possibly-use-first-token: needs --train-truecaser");
   if (!options.train_truecaser.empty())
-    for (const std::string_view name : {"model", "truecase", "codes", "output", "detokenize", "check", "stats"})
+    for (const std::string_view name :
+         {"model", "truecase", "codes", "output", "output-format", "detokenize", "check", "stats"})
       if (given(name)) throw UsageError("--train-truecaser: has no use with --" + std::string(name));
   check_standard_input({options.input.empty() ? "-" : options.input, options.model, options.codes, options.vocabulary,
                         options.first_stage.truecase_file, options.first_stage.protected_file});
@@ -81,7 +86,7 @@ void check_options(const TokenizeOptions& options) {
   FirstStageOptions steps;
   const FieldList fixed = FieldList::of(steps);
   for (const std::string& name : options.given)
-    if ((fixed.find(name) && name != "language") || name == "codes")
+    if ((fixed.find(name) && name != "language") || name == "codes" || name == "separator")
       throw UsageError("--" + name + ": --model says this already (leave it out, or leave out --model)");
 }
 
