@@ -269,6 +269,13 @@ TEST_CASE("build-vocab: what cannot be is said") {
   const std::string once = "standard input (-) can be read only once (name a file for the other input)";
   CHECK(vocab_error({"-i", "-", "-i", "-"}) == once);
   for (const char* option : {"--dev", "--protected", "--truecase"}) CHECK(vocab_error({option, "-"}) == once);
+  CHECK(vocab_error({"--on-invalid-utf8", "keep"}) ==
+        "--on-invalid-utf8 keep: the merges of --type bpe are UTF-8 (use replace or fail)");
+  CHECK(vocab_error({"--type", "unigram", "--user-symbols", "<x>,a\u2581"}) ==
+        "--user-symbols '<x>,a\u2581': 'a\u2581' cannot be a symbol (different strings without spaces or U+2581, with "
+        "commas between them)");
+  CHECK(vocab_error({"--type", "unigram", "--user-symbols", "<x>,<0x41>", "--byte-fallback"}) ==
+        "--user-symbols: '<0x41>' is a piece of --byte-fallback already (leave it out)");
   CHECK(vocab_error({"--codes-output", "-"}) ==
         "standard output (-) can take only one output (name a file for the other output)");
   CHECK(vocab_error({"--write-vocabulary", "a", "b"}).starts_with("--write-vocabulary names 2 files for 1 texts"));

@@ -16,6 +16,7 @@
 #include "heed/run/line_pipeline.h"
 #include "heed/run/peer_options.h"
 #include "heed/text/bpe/bpe_learner.h"
+#include "heed/text/unigram/sentencepiece_model.h"
 #include "heed/text/unigram/unigram_learner.h"
 
 namespace heed {
@@ -263,6 +264,8 @@ void check_options(const BuildVocabOptions& options) {
   if (options.type != VocabularyType::bpe) {
     if (options.merges) throw UsageError("--merges: --type " + type + " has no merges");
     if (!options.codes_output.empty()) throw UsageError("--codes-output: --type " + type + " has no merges");
+  } else if (options.utf8.on_invalid_utf8 == InvalidUtf8::keep) {
+    throw UsageError("--on-invalid-utf8 keep: the merges of --type bpe are UTF-8 (use replace or fail)");
   }
   const bool unigram = options.type == VocabularyType::unigram;
   const auto learns = [&](bool given, bool able, const std::string& name) {
@@ -342,15 +345,19 @@ LearningData read_texts(std::vector<Corpus> corpora, const TextSteps& steps, con
   return read;
 }
 
-/// Returns the symbols of the list "A,B,..." of --user-symbols.
-std::vector<std::string> split_symbols(const std::string& list) {
+/// Returns the symbols of the list "A,B,..." of --user-symbols. Throws UsageError for a symbol that cannot be a piece
+/// of its own, because another piece would have the same name.
+std::vector<std::string> split_symbols(const std::string& list, bool byte_fallback) {
   std::vector<std::string> symbols;
   for (std::size_t at = 0; !list.empty() && at <= list.size();) {
     const std::size_t end = std::min(list.find(',', at), list.size());
     const std::string symbol = list.substr(at, end - at);
-    if (!Vocabulary::is_piece(symbol) || std::find(symbols.begin(), symbols.end(), symbol) != symbols.end())
+    if (!Vocabulary::is_piece(symbol) || symbol.find(kSpaceSymbol) != std::string::npos ||
+        std::find(symbols.begin(), symbols.end(), symbol) != symbols.end())
       throw UsageError("--user-symbols '" + list + "': '" + symbol +
-                       "' cannot be a symbol (different strings without spaces, with commas between them)");
+                       "' cannot be a symbol (different strings without spaces or U+2581, with commas between them)");
+    if (byte_fallback && byte_of_piece(symbol) >= 0)
+      throw UsageError("--user-symbols: '" + symbol + "' is a piece of --byte-fallback already (leave it out)");
     symbols.push_back(symbol);
     at = end + 1;
   }
@@ -365,7 +372,7 @@ TextModel learn_unigram_model(const WordCounts& words, const TextSteps& steps, c
   SentencePieceModel model;
   model.byte_fallback = options.byte_fallback;
   model.pieces.push_back({std::string(reserved_piece(kUnknownId)), 0, Kind::unknown});
-  const std::vector<std::string> symbols = split_symbols(options.user_symbols);
+  const std::vector<std::string> symbols = split_symbols(options.user_symbols, options.byte_fallback);
   for (const std::string& symbol : symbols) model.pieces.push_back({symbol, 0, Kind::user_defined});
   for (int byte = 0; options.byte_fallback && byte < 256; ++byte)
     model.pieces.push_back({byte_piece(static_cast<unsigned char>(byte)), 0, Kind::byte});
