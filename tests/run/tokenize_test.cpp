@@ -244,6 +244,9 @@ TEST_CASE("a model fixes the steps, and options that would do nothing are errors
   CHECK(usage_error({"--uppercase-first"}) == "--uppercase-first: needs --detokenize");
   CHECK(usage_error({"--output-format", "id"}) == "--output-format id: needs --model, which numbers the pieces");
   CHECK(usage_error({"--check", "-d"}) == "--check: goes both ways itself; leave --detokenize out");
+  for (const std::string separator : {" ", "\n", "@@\n"})
+    CHECK(usage_error({"-d", "--separator", separator}) ==
+          "--separator '" + separator + "': cannot hold a space or a line end");
   CHECK(usage_error({"--stats", "-d"}) == "--stats: has no use with --detokenize");
   CHECK(usage_error({"-m", "v", "-d", "--separator", "~"}) ==
         "--separator: --model says this already (leave it out, or leave out --model)");

@@ -47,6 +47,8 @@ void check_options(const TokenizeOptions& options) {
   needs("normalize-only", given("model"), "--model, a SentencePiece model");
   needs("seed", given("dropout") || given("sample-alpha"), "--dropout or --sample-alpha");
   needs("separator", given("codes") || options.detokenize, "--codes or --detokenize");
+  if (options.separator.find_first_of(" \n") != std::string::npos)
+    throw UsageError("--separator '" + options.separator + "': cannot hold a space or a line end");
   if (options.uppercase_first && !options.detokenize) throw UsageError("--uppercase-first: needs --detokenize");
   if (options.output_format == TokenFormat::id && options.model.empty())
     throw UsageError("--output-format id: needs --model, which numbers the pieces");
