@@ -11,6 +11,7 @@
 #include "heed/base/streams.h"
 #include "heed/cost/cluster.h"
 #include "heed/model/model_config.h"
+#include "heed/run/line_pipeline.h"
 #include "heed/train/training_length.h"
 
 namespace heed {
@@ -80,17 +81,6 @@ std::vector<NamedFile> text_files(const TrainOptions& options) {
   return out;
 }
 
-/// Throws UsageError where standard input would be read as two texts.
-void check_standard_input(const TrainOptions& options) {
-  std::string first;
-  for (const auto& [option, file] : text_files(options)) {
-    if (file != "-") continue;
-    if (!first.empty())
-      throw UsageError("standard input (-) is named twice, by " + first + " and " + option + " (give files)");
-    first = option;
-  }
-}
-
 /// Throws UsageError where the picture of --plot would take the place of another file of the training.
 void check_plot(const TrainOptions& options) {
   if (options.run.plot.empty()) return;
@@ -141,7 +131,9 @@ void check_training(const TrainOptions& options) {
   if (!options.train_sets.empty() && options.train_sets.size() != 2)
     throw UsageError("-t takes two files, source and target (one file with both: --tsv)");
   if (options.valid_sets.size() > 2) throw UsageError("--valid-sets takes two files, source and target, or a TSV");
-  check_standard_input(options);
+  std::vector<std::string> inputs;
+  for (const NamedFile& text : text_files(options)) inputs.push_back(text.file);
+  check_standard_input(inputs);
   check_vocabularies(options);
   if (options.vocabularies.size() > 2) throw UsageError("-v takes one vocabulary, or two: source and target");
   if (options.model.empty() && !options.check) throw UsageError("no name for the model (-m MODEL.h5)");
