@@ -180,6 +180,18 @@ TEST_CASE("checkpoint: files that are none are named as what they are") {
   later.write_attribute("/", "format_version", std::int64_t{2});
   later.close();
   CHECK(contains(message(folder / "later.h5"), "has checkpoint format version 2; this heed reads version 1"));
+  h5::File no_version = h5::File::create(folder / "no_version.h5", "no_version");
+  no_version.write_attribute("/", "format", std::string("heed-checkpoint"));
+  no_version.write_attribute("/", "format_version", std::vector<std::string>{});
+  no_version.close();
+  CHECK(
+      contains(message(folder / "no_version.h5"), "has checkpoint format version nothing; this heed reads version 1"));
+  h5::File no_task = h5::File::create(folder / "no_task.h5", "no_task");
+  no_task.write_attribute("/", "format", std::string("heed-checkpoint"));
+  no_task.write_attribute("/", "format_version", std::int64_t{1});
+  no_task.write_attribute("/", "task", std::vector<std::string>{});
+  no_task.close();
+  CHECK(contains(message(folder / "no_task.h5"), "holds a model of the architecture 'nothing'; this heed reads "));
 }
 
 TEST_CASE("checkpoint: no truncated file loads, and every error names it") {

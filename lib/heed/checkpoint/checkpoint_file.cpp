@@ -28,6 +28,12 @@ std::vector<std::string> as_text(const FieldValue& value) {
   return std::get<std::vector<std::string>>(value);
 }
 
+/// Returns the first word of as_text(), or "nothing" for an empty list, which a forged file may have.
+std::string first_text(const FieldValue& value) {
+  const std::vector<std::string> texts = as_text(value);
+  return texts.empty() ? "nothing" : texts.front();
+}
+
 /// Tells whether the first bytes of a file are the bytes `magic`.
 bool starts_with(const std::string& path, std::string_view magic) {
   std::ifstream in(path, std::ios::binary);
@@ -96,14 +102,14 @@ h5::File open_checkpoint(const std::string& path) {
   const auto version = file.read_attribute("/", "format_version");
   if (!version || *version != FieldValue(kCheckpointVersion))
     throw Error(Position{path}, "has checkpoint format version " +
-                                    (version ? as_text(*version).front() : std::string("none")) +
+                                    (version ? first_text(*version) : std::string("none")) +
                                     "; this heed reads version " + std::to_string(kCheckpointVersion));
   return file;
 }
 
 ModelConfig read_config(const h5::File& file) {
   const auto task = file.read_attribute("/", "task");
-  const std::string name = task ? as_text(*task).front() : "?";
+  const std::string name = task ? first_text(*task) : "?";
   std::optional<ModelConfig> config = config_of(name);
   if (!config) {
     std::string known;
