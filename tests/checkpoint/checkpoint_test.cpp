@@ -194,6 +194,28 @@ TEST_CASE("checkpoint: files that are none are named as what they are") {
   CHECK(contains(message(folder / "no_task.h5"), "holds a model of the architecture 'nothing'; this heed reads "));
 }
 
+TEST_CASE("checkpoint: an attribute that refers to one long text many times is not read") {
+  const ScratchFolder folder;
+  const std::string path = folder / "texts.h5";
+  // The attribute is so large that HDF5 stores the references to the texts without a checksum.
+  constexpr std::size_t kTexts = 5000, kReference = 16;
+  std::vector<std::string> texts(kTexts, "x");
+  texts.front().assign(20001, 'y');
+  h5::File out = h5::File::create(path, path);
+  out.write_attribute("/", "texts", texts);
+  out.close();
+  CHECK(h5::File::open(path).read_attribute("/", "texts") == FieldValue(texts));
+  std::string bytes = slurp(path);
+  const std::string long_text("\x21\x4e\0\0", 4), short_text("\1\0\0\0", 4);  // the lengths begin the references
+  std::size_t first = bytes.find(long_text);
+  while (bytes.compare(first + kReference, short_text.size(), short_text) != 0)
+    first = bytes.find(long_text, first + 1);
+  for (std::size_t i = 1; i < kTexts; ++i) bytes.replace(first + i * kReference, kReference, bytes, first, kReference);
+  spit(path, bytes);
+  CHECK(message(path, [](const std::string& file) { h5::File::open(file).read_attribute("/", "texts"); }) ==
+        path + ": /@texts: claims more text than the file holds");
+}
+
 TEST_CASE("checkpoint: no truncated file loads, and every error names it") {
   const ScratchFolder folder;
   const std::string path = folder / "m.h5", cut = folder / "cut.h5";

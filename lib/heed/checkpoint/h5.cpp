@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "heed/base/error.h"
@@ -63,11 +65,37 @@ std::string reason() {
   return text.empty() ? "HDF5 does not say why" : text;
 }
 
+/// Creates the HDF5 type of a UTF-8 text of variable length.
+Id string_type() {
+  const hid_t type = H5Tcopy(H5T_C_S1);
+  H5Tset_size(type, H5T_VARIABLE);
+  H5Tset_cset(type, H5T_CSET_UTF8);
+  return {type, H5Tclose};
+}
+
+/// Converts texts of variable length to their lengths in bytes, without reading the texts: the reference that a file
+/// stores for a text (kReference) begins with the length, 32 bits in little-endian order. HDF5 calls this function when
+/// an attribute of texts is read as H5T_NATIVE_UINT32.
+herr_t lengths_of_texts(hid_t texts, hid_t, H5T_cdata_t* data, std::size_t count, std::size_t, std::size_t,
+                        void* buffer, void*, hid_t) {
+  if (data->command == H5T_CONV_INIT) return H5Tis_variable_str(texts) > 0 ? 0 : -1;
+  if (data->command != H5T_CONV_CONV) return 0;
+  const std::size_t reference = H5Tget_size(texts);
+  auto* const bytes = static_cast<unsigned char*>(buffer);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint32_t length = 0;
+    for (std::size_t k = 0; k < sizeof length; ++k) length |= std::uint32_t{bytes[i * reference + k]} << 8 * k;
+    std::memcpy(bytes + i * sizeof length, &length, sizeof length);
+  }
+  return 0;
+}
+
 /// Prepares the HDF5 library; must be called before a file is created or opened. Switches off HDF5's exit handler: the
 /// handler tries again to close files whose closing failed before, and crashes; heed closes all files itself. Switches
-/// off the printing of HDF5's error stack, too.
+/// off the printing of HDF5's error stack, too, and registers lengths_of_texts().
 void start_library() {
-  static const herr_t once = H5dont_atexit();
+  static const herr_t once[] = {H5dont_atexit(), H5Tregister(H5T_PERS_SOFT, "lengths of texts", string_type(),
+                                                             H5T_NATIVE_UINT32, lengths_of_texts)};
   static_cast<void>(once);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
@@ -82,14 +110,6 @@ void write_to_memory(hid_t file) {
   if (memory < 0) return;
   ::dup3(memory, *static_cast<const int*>(handle), O_CLOEXEC);
   ::close(memory);
-}
-
-/// Creates the HDF5 type of a UTF-8 text of variable length.
-Id string_type() {
-  const hid_t type = H5Tcopy(H5T_C_S1);
-  H5Tset_size(type, H5T_VARIABLE);
-  H5Tset_cset(type, H5T_CSET_UTF8);
-  return {type, H5Tclose};
 }
 
 /// Creates an HDF5 dataspace of this shape; an empty shape means a scalar.
@@ -338,6 +358,11 @@ std::optional<FieldValue> File::read_attribute(const std::string& object, const 
   const std::int64_t count = product(shape);
   if (count > std::min(as_int64(H5Aget_storage_size(id)), size_) / kReference)
     throw Error(Position{path_}, where + ": claims " + std::to_string(count) + " texts but does not hold them");
+  // H5Aread has no transfer properties, by which a TextMemory could limit the memory.
+  std::vector<std::uint32_t> lengths(static_cast<std::size_t>(count));
+  if (count > 0 && H5Aread(id, H5T_NATIVE_UINT32, lengths.data()) < 0) fail(where, "cannot read");
+  if (std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}) > size_)
+    throw Error(Position{path_}, where + ": claims more text than the file holds");
   std::vector<char*> raw(static_cast<std::size_t>(count));
   if (count > 0 && H5Aread(id, memory, raw.data()) < 0) fail(where, "cannot read");
   std::vector<std::string> texts = copies(raw);
