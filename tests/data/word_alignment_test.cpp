@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <span>
 #include <sstream>
+#include <utility>
 
 #include "heed/data/encode_corpus.h"
 #include "heed/text/bpe/bpe.h"
@@ -81,6 +83,42 @@ TEST_CASE("a token of a linear tree is linked to the word that is written next, 
   CHECK(links("(S (NP DT NN )NP (VP VBZ )VP . )S") == std::vector<std::int64_t>{0, 0, 0, 1, 2, 2, 2, 3, 3, 3});
   CHECK(links("NN") == std::vector<std::int64_t>{0});
   CHECK(links("").empty());
+}
+
+TEST_CASE("the sentence of a tree needs a token for each word if its links are those of the words") {
+  const auto text_model = [](TokenMode mode, std::vector<std::string> pieces) {
+    TextSteps steps;
+    steps.mode = mode;
+    pieces.insert(pieces.begin(), {"<pad>", "<unk>", "<s>", "</s>"});
+    return TextModel(steps, Subwords(SubwordType::words), std::make_shared<const Vocabulary>(pieces));
+  };
+  const TextModel trees = text_model(TokenMode::trees, {"(S", ")S", "NN", "VBZ"});
+  const auto encode_trees = [&](TokenMode mode, const std::string& text) {
+    std::istringstream in(text);
+    std::ostringstream messages;
+    Log log(messages, "t");
+    PairReader reader = PairReader::of_trees("-", in, InvalidUtf8::replace);
+    ThreadPool pool(1);
+    CorpusReport report;
+    const TextModel words = text_model(mode, {"dog", "barks"});
+    return encode_corpus({.reader = reader, .source = words, .target = trees, .links_to_leaves = true}, pool, log,
+                         report);
+  };
+  const std::string tree = "(S (NN dog) (VBZ barks))\n", genitive = "(S (NN dog's) (VBZ barks))\n",
+                    with_space = "(S (NN old\u00A0dog) (VBZ barks))\n";
+  const ParallelCorpus corpus = encode_trees(TokenMode::moses, tree);
+  const std::span<const PieceLink> links = corpus.links(0);
+  CHECK(std::vector(links.begin(), links.end()) == std::vector<PieceLink>{{0, 0}, {0, 1}, {1, 2}, {1, 3}});
+  CHECK(encode_trees(TokenMode::words, tree + genitive).size() == 2);
+  for (const auto& [mode, text] : {std::pair(TokenMode::moses, genitive), std::pair(TokenMode::words, with_space)})
+    CHECK_THROWS_WITH_AS(encode_trees(mode, tree + text),
+                         "standard input:2: the source vocabulary makes 3 tokens of the 2 words of this tree, but "
+                         "--guided-alignment leaves needs a token for each word (take a source vocabulary of "
+                         "build-vocab --mode leaves; a word must not contain white space)",
+                         Error);
+  const std::vector<int> two{0, 1};
+  CHECK_THROWS_WITH_AS(piece_links(std::vector<AlignmentLink>{{2, 0}}, two, two),
+                       "internal: a link leads out of the words of its sentences", Error);
 }
 
 TEST_CASE("links follow their words when these are cut into other pieces") {

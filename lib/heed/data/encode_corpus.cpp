@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <span>
 
 #include "heed/data/word_alignment.h"
 #include "heed/text/trees/linear_tree.h"
@@ -60,6 +61,17 @@ void check_words(const std::string& sentence, const std::string& tree, const Pos
   if (words.size() != in_tree.size())
     throw Error(where, "the tree has " + format_count(std::ssize(in_tree)) + " words, but the sentence has " +
                            format_count(std::ssize(words)) + " (both need the same words)");
+}
+
+/// Throws Error if the sentence of a tree with `leaves` words has more or fewer tokens than words. `source_words` are
+/// the words_of_pieces() of the sentence, and `where` is the place of the tree.
+void check_leaves(std::int64_t leaves, std::span<const int> source_words, const Position& where) {
+  const std::int64_t tokens = source_words.empty() ? 0 : source_words.back() + 1;
+  if (tokens == leaves) return;
+  throw Error(where,
+              "the source vocabulary makes " + format_count(tokens) + " tokens of the " + format_count(leaves) +
+                  " words of this tree, but --guided-alignment leaves needs a token for each word (take a source "
+                  "vocabulary of build-vocab --mode leaves; a word must not contain white space)");
 }
 
 std::int64_t count_unknown(const std::vector<std::int32_t>& ids) {
@@ -201,9 +213,13 @@ class BlockEncoder {
     if (!text_.alignments && !text_.links_to_leaves) return;
     const std::vector<int> source_words = words_of_pieces(text_.source, from),
                            target_words = words_of_pieces(text_.target, to);
-    pair.links = text_.links_to_leaves
-                     ? piece_links(links_to_leaves(to), source_words, target_words)
-                     : piece_links(pair.alignment, source_words, target_words, {text_.alignments->name(), pair.line});
+    if (text_.links_to_leaves) {
+      const std::vector<AlignmentLink> links = links_to_leaves(to);
+      check_leaves(links.back().source + 1, source_words, {text_.reader.target_position().file, pair.line});
+      pair.links = piece_links(links, source_words, target_words);
+    } else {
+      pair.links = piece_links(pair.alignment, source_words, target_words, {text_.alignments->name(), pair.line});
+    }
   }
 
   std::string tokens_of(const TextModel& model, const std::string& line, const Position& where,

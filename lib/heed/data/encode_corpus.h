@@ -60,7 +60,8 @@ struct CorpusText {
   EncodeOptions options = {};
   /// If not null, reads the word alignment of each pair, one on each line (see piece_links()).
   LineReader* alignments = nullptr;
-  /// Whether the targets are trees, and each pair's alignment is links_to_leaves().
+  /// Whether the targets are trees, and each pair's alignment is links_to_leaves(). Each word of a tree must be one
+  /// token of the source.
   bool links_to_leaves = false;
   /// If not null, receives the target text of each pair that was kept.
   std::vector<std::string>* target_lines = nullptr;
@@ -68,8 +69,8 @@ struct CorpusText {
 
 /// Reads all sentence pairs of a text and encodes both sides to token ids on all threads of the pool. Returns the pairs
 /// that the options allow, in input order. Throws Error if no pair is left, if there are more or fewer alignments than
-/// pairs, or if an alignment does not fit its pair; also throws Error for a pair that is too long if on_long is
-/// OnLong::fail.
+/// pairs, if an alignment does not fit its pair, or if links_to_leaves does not fit the source's tokens; also throws
+/// Error for a pair that is too long if on_long is OnLong::fail.
 ParallelCorpus encode_corpus(const CorpusText& text, ThreadPool& pool, Log& log, CorpusReport& report);
 
 /// Does the same with all ranks together: every rank reads the text, and encodes its share of the blocks for `corpus`.

@@ -35,6 +35,8 @@ std::vector<PieceLink> piece_links(std::span<const AlignmentLink> words, std::sp
   const std::vector<PieceRange> sources = pieces_of_words(source_words), targets = pieces_of_words(target_words);
   std::vector<PieceLink> out;
   for (const AlignmentLink& link : words) {
+    if (link.source >= std::ssize(sources) || link.target >= std::ssize(targets))
+      throw Error("internal: a link leads out of the words of its sentences");
     const PieceRange from = sources[static_cast<std::size_t>(link.source)];
     const PieceRange to = targets[static_cast<std::size_t>(link.target)];
     for (std::int32_t t = to.first; t < to.last; ++t)

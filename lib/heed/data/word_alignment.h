@@ -18,7 +18,7 @@ std::vector<int> words_of_pieces(const TextModel& model, const std::string& toke
 
 /// The links of a word alignment as links between pieces: all pieces of a source word with all pieces of a target word,
 /// in ascending order of the target and then the source. `source_words` and `target_words` are what words_of_pieces()
-/// returned.
+/// returned. Throws Error if a link is outside the sentences.
 std::vector<PieceLink> piece_links(std::span<const AlignmentLink> words, std::span<const int> source_words,
                                    std::span<const int> target_words);
 
@@ -31,7 +31,8 @@ std::vector<PieceLink> piece_links(std::string_view line, std::span<const int> s
 
 /// Returns the alignment of a linear tree with its words: each token is linked to the word that is the next to be
 /// written when the token is predicted, so a part of speech to its own word, and a bracket to the word behind it; the
-/// brackets after the last word are linked to the last word. `linear_tree` is what linearize_tree() makes.
+/// brackets after the last word are linked to the last word, and so is the last token of every tree. `linear_tree` is
+/// what linearize_tree() makes.
 std::vector<AlignmentLink> links_to_leaves(std::string_view linear_tree);
 
 /// Converts the links of a sentence pair whose words have been cut into other pieces: a link between two old pieces
