@@ -138,6 +138,8 @@ expect 2 '' 'train: --transformer-word-positions: the pieces of the source vocab
   "$train" --trees dev.trees -v unigram.vocab trees.vocab -m x.h5 --transformer-positions none --transformer-word-positions
 expect 2 '' 'translate: --no-repeat-ngram-size: parser.h5 writes trees, which this option may break' \
   "$translate" -m parser.h5 --no-repeat-ngram-size 2 -i s
+expect 2 '' 'translate: --max-length-factor: has no use with parser.h5, which writes trees (--max-output-length limits their length)' \
+  "$translate" -m parser.h5 --max-length-factor 2 -i s
 expect 2 '' 'build-vocab: --mode trees: does not fit --type bpe (*)' "$build_vocab" --mode trees train.trees
 expect 2 '' 'tokenize: --lowercase: would change the labels of --mode trees' "$tokenize" --mode trees --lowercase -i dev.trees
 expect 2 '' 'tokenize: --function-tags: has a use with --mode trees only' "$tokenize" --function-tags -i dev.words

@@ -138,7 +138,7 @@ TEST_CASE("exhaustive search gives up past its bound on work, and says for which
     CHECK(error.sentence() == 0);
     CHECK(std::string(error.what()) ==
           "--search exhaustive: more than 50 beginnings may lead to a better translation than the best one so far "
-          "(raise --max-expansions, or take --normalize 0 or a lower --max-length-factor, which leave fewer)");
+          "(raise --max-expansions, or take --normalize 0 or a lower --max-output-length, which leave fewer)");
   }
   // The bound is exact where it suffices: greedy search's beginnings alone.
   TableModel table(10, {{{9}, {{4, 1.0}}}, {{9, 4}, {{5, 1.0}}}, {{9, 4, 5}, {{3, 1.0}}}});

@@ -207,7 +207,7 @@ class ExhaustiveSearch {
   [[noreturn]] void fail() const {
     throw SearchTooLong(sentence_, "--search exhaustive: more than " + format_count(options_.max_expansions) +
                                        " beginnings may lead to a better translation than the best one so far (raise "
-                                       "--max-expansions, or take --normalize 0 or a lower --max-length-factor, which "
+                                       "--max-expansions, or take --normalize 0 or a lower --max-output-length, which "
                                        "leave fewer)");
   }
 

@@ -87,12 +87,16 @@ void check_images(const TranslateOptions& options, const Translator& translator)
                        (translator.classifies() ? " and gives labels" : ""));
 }
 
-/// Throws UsageError for options that would break trees, or that do not know how to keep them whole.
+/// Throws UsageError for options that would break trees, that do not know how to keep them whole, or that have no
+/// effect on them.
 void check_trees(const TranslateOptions& options) {
   for (const std::string name : {"draft-model", "shortlist", "no-repeat-ngram-size", "repetition-penalty",
                                  "min-output-length", "coverage-penalty"})
     if (is_given(options.given, name))
       throw UsageError("--" + name + ": " + options.models.front() + " writes trees, which this option may break");
+  if (is_given(options.given, "max-length-factor"))
+    throw UsageError("--max-length-factor: has no use with " + options.models.front() +
+                     ", which writes trees (--max-output-length limits their length)");
 }
 
 }  // namespace
