@@ -101,7 +101,7 @@ replaces --guided-alignment links -t a.en a.fr --guided-alignment links
 replaces --pretrained-model m.h5 -t a.en a.fr --pretrained-model m.h5
 replaces --teacher m.h5 -t a.en a.fr --teacher n.h5 m.h5
 replaces --plot-with m.h5 -t a.en a.fr --plot-with m.h5
-for twice in '-t - a.fr --valid-sets -' '-t - -' '--tsv - --guided-alignment -'; do
+for twice in '-t - -' '--tsv - --valid-sets -' '--trees - --valid-sets a.en -' '-t a.en - --guided-alignment -'; do
   # shellcheck disable=SC2086
   expect 2 '' "train: standard input (-) can be read only once (name a file for the other input)" \
     "$train" "${small[@]}" -v vocab -m x.h5 $twice <a.tsv

@@ -95,10 +95,16 @@ for option in '--top-k 5' '--top-p 0.5' '--temperature 2'; do
   expect 2 '' "translate: ${option% *}: needs --search sample" "$translate" -m m.h5 -i source $option
 done
 expect 0 '?*' '' "$translate" -m m.h5 "${short[@]}" -i source --search sample --top-k 5
-expect 0 '?*' '' "$translate" -m m.h5 "${short[@]}" -i source --seed 3  # every program accepts --seed
+expect 0 '?*' 'translate: warning: --seed does nothing without --search sample' "$translate" -m m.h5 "${short[@]}" -i source --seed 3
+expect 0 '?*' '' "$translate" -m m.h5 "${short[@]}" -i source --search sample --seed 3
+expect 0 '?*' 'translate: warning: --seed does nothing without --search sample' "$translate" -m m.h5 -i source --score source --seed 3
 expect 2 '' 'translate: --beam-size: has no use with --search sample' "$translate" -m m.h5 -i source --search sample -b 3
 expect 2 '' 'translate: --normalize: --length-penalty takes its place (leave one of them out)' \
   "$translate" -m m.h5 -i source -n 1 --length-penalty 1
+for option in --score --shortlist; do
+  expect 2 '' "translate: $option - reads standard input, and so does the input (give -i FILE)" "$translate" -m m.h5 "$option" -
+done
+expect 0 '-*' '' bash -c "head -n 2 source >two; '$translate' -m m.h5 -i two --score - <two"
 expect 2 '' 'translate: --n-best: has no use with --score, which translates nothing' "$translate" -m m.h5 -i source --score source --n-best 2
 expect 2 '' "translate: --alignment 'often': must be hard, soft or a threshold above 0 and at most 1" "$translate" -m m.h5 --alignment often
 expect 2 '' 'translate: --beam-size*0*' "$translate" -m m.h5 -b 0

@@ -515,6 +515,9 @@ int run_translate(const TranslateOptions& options, std::istream& in, std::ostrea
     return describe_options(FieldList::of(copy), FieldList::of(copy.common));
   });
   run_together(self.ranks, [&] { check_options(options); });
+  // A warning and no error, because scripts may give every tool the same --seed.
+  if (is_given(options.given, "seed") && options.search.search != SearchKind::sample)
+    self.log.warn("--seed does nothing without --search sample");
   std::optional<PartialOutput> partial;
   if (options.resume) {
     if (self.ranks.any(self.ranks.rank() == 0 && is_complete(options.output))) {

@@ -88,7 +88,7 @@ struct TranslateOptions {
            .implicit = "hard"});
     visit(score, {.name = "score", .help = "score the translations in REF instead of translating", .value = "REF"});
     visit(pretokenized,
-          {.name = "pretokenized", .help = "the input is tokens separated by spaces, as tokenize writes them"});
+          {.name = "pretokenized", .help = "the input is tokens separated by spaces, not yet cut into pieces"});
     visit(no_detokenize, {.name = "no-detokenize", .help = "print tokens separated by spaces, instead of text"});
     utf8.fields(visit);
     search.fields(visit);
