@@ -13,6 +13,7 @@
 
 #include "heed/base/error.h"
 #include "heed/checkpoint/checkpoint.h"
+#include "heed/checkpoint/h5.h"
 #include "heed/decode/force.h"
 #include "heed/decode/translator.h"
 #include "heed/model/transformer.h"
@@ -175,6 +176,21 @@ TEST_CASE("inspect-attention: pieces that the model does not know are shown as t
   const ModelFolder folder;
   const std::string shown = inspect(folder, "x b\tb\n", [&](InspectAttentionOptions& o) { o.tsv = true; });
   CHECK(shown.find("1\tcross\t2\tmean\t0\tb\t0\tx\t0.") != std::string::npos);
+}
+
+TEST_CASE("inspect-attention: a text with U+0000 is whole in an HDF5 file") {
+  const ModelFolder folder;
+  const std::string bytes = inspect(folder, std::string("x\0y b\n", 6), [&](InspectAttentionOptions& o) {
+    o.target = folder.write("target", std::string("b \0\n", 4));
+    o.report.format = AttentionFormat::hdf5;
+    o.output = folder.file("map.h5");
+  });
+  const h5::File file = h5::File::open(folder.write("map.h5", bytes));
+  CHECK(file.read_attribute("/lines/1", "source") == FieldValue(std::string("x\u2400y b")));
+  CHECK(file.read_attribute("/lines/1", "target") == FieldValue(std::string("b \u2400")));
+  using Texts = std::vector<std::string>;
+  CHECK(file.read_strings("/lines/1/cross/keys").back() == "</s>");
+  CHECK(file.read_strings("/lines/1/cross/queries") == Texts{"b", "\u2400", "</s>"});
 }
 
 /// Returns the numbers that `--kind positions` shows for a model with such positions, by their place: "stack term layer

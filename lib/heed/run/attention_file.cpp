@@ -2,12 +2,33 @@
 
 #include <unistd.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "heed/base/streams.h"
 
 namespace heed {
+namespace {
+
+/// Returns a text with U+2400 (SYMBOL FOR NULL) in place of each U+0000, because a text of HDF5 ends at U+0000.
+std::string h5_text(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\0')
+      out += "\xE2\x90\x80";
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::vector<std::string> h5_texts(std::vector<std::string> texts) {
+  for (std::string& text : texts) text = h5_text(text);
+  return texts;
+}
+
+}  // namespace
 
 AttentionFile::AttentionFile(const std::string& output)
     : name_(std::make_unique<TemporaryName>(temporary_stem(output) + "." + std::to_string(::getpid()) + ".maps.tmp")),
@@ -17,19 +38,19 @@ void AttentionFile::add(std::int64_t line, const std::string& source, const std:
                         std::span<const AttentionMap> maps) {
   const std::string group = "lines/" + std::to_string(line);
   file_.make_group(group);
-  file_.write_attribute(group, "source", source);
-  file_.write_attribute(group, "target", target);
+  file_.write_attribute(group, "source", h5_text(source));
+  file_.write_attribute(group, "target", h5_text(target));
   std::pair<std::vector<std::string>, std::vector<std::string>> tokens;  // the queries and the keys of a kind
   while (!maps.empty()) {
     const AttentionMap& first = maps.front();
     const std::string kind = group + '/' + first.kind;
     if (!file_.exists(kind)) {
-      file_.write_strings(kind + "/queries", first.rows);
-      file_.write_strings(kind + "/keys", first.columns);
+      file_.write_strings(kind + "/queries", h5_texts(first.rows));
+      file_.write_strings(kind + "/keys", h5_texts(first.columns));
       tokens = {first.rows, first.columns};
     } else if (tokens != std::pair(first.rows, first.columns)) {
-      file_.write_strings(kind + "/queries_" + std::to_string(first.layer), first.rows);
-      file_.write_strings(kind + "/keys_" + std::to_string(first.layer), first.columns);
+      file_.write_strings(kind + "/queries_" + std::to_string(first.layer), h5_texts(first.rows));
+      file_.write_strings(kind + "/keys_" + std::to_string(first.layer), h5_texts(first.columns));
     }
     std::vector<float> weights;
     std::string heads;
