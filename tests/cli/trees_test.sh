@@ -91,9 +91,14 @@ agreement() {
 [ "$(agreement guided.h5)" -ge "$(($(agreement parser.h5) + 10))" ] || fail "guided: $(agreement guided.h5) % of the links, else $(agreement parser.h5) %"
 
 # inspect-attention shows the attention of the same trees.
-"$HEED_BIN/inspect-attention" -m parser.h5 --beam-size 4 -i odd --lines 1 --format jsonl -q >seen.json || fail "inspect-attention: exit $?"
-linear=$(head -1 odd | "$translate" -m parser.h5 -q -b 4 --no-detokenize)
-grep -qF "\"rows\":[\"${linear// /\",\"}\",\"</s>\"]" seen.json || fail "inspect-attention shows another tree than $linear: $(head -c 600 seen.json)"
+{ for _ in $(seq 75); do printf 'the small bird sees the dog near a cat . '; done; echo; } >long
+for input in odd long; do
+  "$HEED_BIN/inspect-attention" -m parser.h5 --beam-size 4 -i "$input" --lines 1 --format jsonl -q >seen.json || fail "inspect-attention: exit $?"
+  linear=$(head -1 "$input" | "$translate" -m parser.h5 -q -b 4 --no-detokenize)
+  grep -qF "\"rows\":[\"${linear// /\",\"}\",\"</s>\"]" seen.json ||
+    fail "inspect-attention shows another tree than ${linear:0:600}: $(head -c 600 seen.json)"
+done
+[ "$(wc -w <<<"$linear")" -gt 1000 ] || fail "the tree of the long line has $(wc -w <<<"$linear") pieces only"
 expect 1 '' 'inspect-attention: t:1:1: this bracket is never closed' bash -c \
   "echo '(S (NN dog)' >t; echo dog | '$HEED_BIN/inspect-attention' -m parser.h5 -t t -q"
 

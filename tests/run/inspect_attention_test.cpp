@@ -337,6 +337,10 @@ TEST_CASE("inspect-attention: bad lines are named") {
         "standard input: has 1 line, but --lines asks for line 7");
   CHECK(complaint(folder, "a\na a a a\n", [](InspectAttentionOptions& o) { o.max_length = 3; }) ==
         "standard input:2: has 4 pieces, more than 3 (--max-length N allows more, but memory grows with its square)");
+  // The limit is that of the input, and does not shorten the translation, which has three pieces and </s> here.
+  const std::string whole = inspect(folder, "ab .\n");
+  CHECK(cells(whole).back().place.ends_with(" 3"));
+  CHECK(inspect(folder, "ab .\n", [](auto& o) { o.max_length = 2; }) == whole);
   const ModelFolder learned(PositionEncoding::learned);
   CHECK(complaint(learned, "a a a a a a\n") ==
         "standard input:1: has 6 pieces, more than 5 (this model has positions for no more; --lines leaves "

@@ -1,6 +1,7 @@
 #include "heed/run/inspect_attention.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -63,14 +64,19 @@ class InspectRun {
     if (options.beam_size && checkpoint_.model->is_parallel())
       throw UsageError("--beam-size: is for models that predict one position after the other; " + options.model +
                        " predicts all at once");
-    if (const auto longest = longest_sequence(checkpoint_.model->config())) longest_ = std::min(longest_, *longest - 1);
     search_.beam_size = options.beam_size.value_or(search_.beam_size);
-    search_.max_output_length = std::min(search_.max_output_length, longest_);
+    if (checkpoint_.target.steps().mode == TokenMode::trees) {
+      trees_.emplace(checkpoint_.target.vocabulary());
+      search_.max_output_length = std::numeric_limits<int>::max();
+    }
+    if (const auto most = longest_sequence(checkpoint_.model->config())) {
+      longest_ = std::min(longest_, *most - 1);
+      search_.max_output_length = std::min(search_.max_output_length, std::max(1, *most - 1));
+    }
     if (image_input(checkpoint_.model->config()))
       images_.emplace(options, checkpoint_, decoder_, forced_, search_, report_);
     else if (!options.report.query.empty())
       throw UsageError("--query: is for models that read images (train --task vit); " + options.model + " reads text");
-    if (checkpoint_.target.steps().mode == TokenMode::trees) trees_.emplace(checkpoint_.target.vocabulary());
   }
 
   int run() {
@@ -98,6 +104,8 @@ class InspectRun {
   }
 
  private:
+  /// Throws Error if a line of the input, whose place is `where`, has more pieces than --max-length or the model
+  /// allows.
   void check_length(const PieceSentence& sentence, const Position& where) const {
     const auto longest = static_cast<std::size_t>(longest_);
     if (sentence.pieces.size() <= longest) return;
@@ -135,10 +143,13 @@ class InspectRun {
     if (!reader_.has_target()) sentence.target_text.clear();
     const PieceSentence source = encode(checkpoint_.source, sentence.source_text, reader_.source_position());
     check_length(source, reader_.source_position());
-    const PieceSentence target = reader_.has_target()
-                                     ? encode(checkpoint_.target, sentence.target_text, reader_.target_position())
-                                     : translate(source, sentence.source_text, sentence.target_text);
-    check_length(target, reader_.target_position());
+    PieceSentence target;
+    if (reader_.has_target()) {
+      target = encode(checkpoint_.target, sentence.target_text, reader_.target_position());
+      check_length(target, reader_.target_position());
+    } else {
+      target = translate(source, sentence.source_text, sentence.target_text);
+    }
     sentence.source = tokens_of(checkpoint_.source, source.pieces, false, true);
     sentence.produced = tokens_of(checkpoint_.target, target.pieces, false, true);
     // A decoder that predicts all positions at once reads its own tokens.
@@ -177,7 +188,9 @@ class InspectRun {
   ForcedDecoder forced_;
   // What the pieces of trees are, if the model writes trees.
   std::optional<TreePieces> trees_;
+  // The settings of the search: the user's beam size, and the length of a translation that the model allows.
   SearchOptions search_;
+  // The greatest number of pieces in a source, or in a given target.
   int longest_;
   SentenceReader reader_;
   // If the model reads images.

@@ -50,11 +50,12 @@ struct InspectAttentionOptions {
                       .letter = 'b',
                       .min = 1,
                       .max = 1000});
-    visit(max_length, {.name = "max-length",
-                       .help = "longest source and target, in pieces; a longer line is an error",
-                       .value = "N",
-                       .min = 1,
-                       .max = 100000});
+    visit(max_length,
+          {.name = "max-length",
+           .help = "longest source, and longest target of -t or --tsv, in pieces; a longer line is an error",
+           .value = "N",
+           .min = 1,
+           .max = 100000});
     visit(device, {.name = "device",
                    .help = "compute on the CPU or on a GPU: auto takes a GPU where there is one",
                    .value = "auto|cpu|cuda:N"});
