@@ -126,6 +126,11 @@ for option in --words --pieces --no-eos '--beam-size 2' '--max-length 20'; do
   # shellcheck disable=SC2086
   expect 2 '' "inspect-attention: ${option% *}: $no and gives labels" "$inspect" -m m.h5 -i "$images" $option
 done
+expect 2 '' 'inspect-attention: --max-length: has no use with c.h5, which reads images (it limits the sentences of -t and --tsv)' \
+  "$inspect" -m c.h5 -i "$images" --max-length 20
+expect 2 '' 'inspect-attention: --positions: has no use with m.h5, whose tables have a fixed size' "$inspect" -m m.h5 --kind positions --positions 20
+expect 2 '' 'inspect-attention: --kind positions: s.h5 encodes positions by biases within windows, which this tool does not show' \
+  "$inspect" -m s.h5 --kind positions
 expect 2 '' "inspect-attention: --stats: $no (*" "$inspect" -m m.h5 -i "$images" --stats
 expect 2 '' "inspect-attention: --gold: $no (patches are no words)" "$inspect" -m m.h5 -i "$images" -t given --gold given
 expect 2 '' "inspect-attention: --alignment: $no (patches are no words)" "$inspect" -m m.h5 -i "$images" --alignment argmax

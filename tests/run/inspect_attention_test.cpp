@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <optional>
 #include <sstream>
 
 #include "heed/base/error.h"
@@ -195,7 +196,8 @@ TEST_CASE("inspect-attention: a text with U+0000 is whole in an HDF5 file") {
 
 /// Returns the numbers that `--kind positions` shows for a model with such positions, by their place: "stack term layer
 /// row column".
-std::map<std::string, double> position_numbers(PositionEncoding kind, int positions, const std::string& layer = "all") {
+std::map<std::string, double> position_numbers(PositionEncoding kind, std::optional<int> positions,
+                                               const std::string& layer = "all") {
   const std::string text = inspect(ModelFolder(kind), "", [&](InspectAttentionOptions& options) {
     options.report.kind = AttentionChoice::positions;
     options.report.positions = positions;
@@ -252,15 +254,15 @@ TEST_CASE("inspect-attention: --kind positions shows learned numbers as the chec
   auto numbers = position_numbers(learned, 100);
   CHECK(numbers.size() == 6 * 8);  // the model has six positions
   CHECK(numbers.at("both learned 0 5 7") == close(parameter(learned, "positions/weight", 5, 7)));
-  numbers = position_numbers(relative, 100);
+  numbers = position_numbers(relative, {});
   CHECK(numbers.size() == 2 * 2 * (33 + 17) * 4);
   CHECK(numbers.at("encoder relative_key 1 16 3") ==
         close(parameter(relative, "encoder/layers/0/self_attention/relative_keys/weight", 32, 3)));
   CHECK(numbers.at("decoder relative_value 2 0 1") ==
         close(parameter(relative, "decoder/layers/1/self_attention/relative_values/weight", 16, 1)));
-  CHECK(position_numbers(relative, 100, "last").count("encoder relative_key 1 0 0") == 0);
-  CHECK(position_numbers(relative, 100, "last").size() == 2 * (33 + 17) * 4);
-  CHECK(position_numbers(relative, 100, "1").count("decoder relative_key 1 0 0") == 1);
+  CHECK(position_numbers(relative, {}, "last").count("encoder relative_key 1 0 0") == 0);
+  CHECK(position_numbers(relative, {}, "last").size() == 2 * (33 + 17) * 4);
+  CHECK(position_numbers(relative, {}, "1").count("decoder relative_key 1 0 0") == 1);
   // In the encoder, the second half of the 32 buckets is for keys behind the query.
   numbers = position_numbers(t5, 4);
   CHECK(numbers.at("encoder t5 0 2 1") == close(parameter(t5, "encoder/position_bias/weight", 17, 1)));
@@ -302,6 +304,10 @@ TEST_CASE("inspect-attention: --kind positions is drawn, and says what does not 
   };
   CHECK(refused([](auto& o) { o.target = "t"; }) ==
         "--target: has no use with --kind positions, which reads no sentences");
+  CHECK(refused([](auto& o) { o.max_length = 20; }) ==
+        "--max-length: has no use with --kind positions, which reads no sentences");
+  CHECK(refused([](auto& o) { o.utf8.on_invalid_utf8 = InvalidUtf8::fail; }) ==
+        "--on-invalid-utf8: has no use with --kind positions, which reads no sentences");
   CHECK(refused([](auto& o) { o.report.head = "1"; }) ==
         "--head: has no use with --kind positions, which shows numbers of the model and not tokens");
   CHECK(refused([](auto& o) { o.report.format = AttentionFormat::pharaoh; }) ==
@@ -312,10 +318,15 @@ TEST_CASE("inspect-attention: --kind positions is drawn, and says what does not 
         "--positions: has no use without --kind positions");
   CHECK(complaint<UsageError>(ModelFolder(PositionEncoding::none), "", positions) ==
         "--kind positions: this model does not encode positions (train --transformer-positions makes models that do)");
-  CHECK(complaint<UsageError>(ModelFolder(PositionEncoding::relative), "", [&](InspectAttentionOptions& options) {
+  const ModelFolder relative(PositionEncoding::relative);
+  CHECK(complaint<UsageError>(relative, "", [&](InspectAttentionOptions& options) {
           positions(options);
           options.report.layer = "1,3";
         }) == "--layer 3: the model has 2 such layers");
+  CHECK(complaint<UsageError>(relative, "", [&](InspectAttentionOptions& options) {
+          positions(options);
+          options.report.positions = 3;
+        }) == "--positions: has no use with " + relative.file("m.h5") + ", whose tables have a fixed size");
 }
 
 TEST_CASE("inspect-attention: files of unequal length are an error that gives both lengths") {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "heed/base/error.h"
 #include "heed/inspect/attention_html.h"
 #include "heed/inspect/attention_text.h"
 #include "heed/inspect/image_panels.h"
@@ -58,9 +57,6 @@ std::string AttentionReport::links(const std::vector<AttentionMap>& maps) const 
 }
 
 void AttentionReport::add_positions(std::vector<PositionTable> tables) {
-  if (tables.empty())
-    throw UsageError(
-        "--kind positions: this model does not encode positions (train --transformer-positions makes models that do)");
   tables = choose_layers(std::move(tables), selection_.layer());
   constexpr std::size_t kAll = PTRDIFF_MAX;
   using enum AttentionFormat;

@@ -38,8 +38,8 @@ class AttentionReport {
   /// Returns whether the format is a picture, on a terminal or in a file.
   bool draws() const;
 
-  /// Writes the tables by which the model encodes positions, of which --layer chooses some. Throws UsageError where
-  /// there are no such tables.
+  /// Writes the tables by which the model encodes positions, at least one, of which --layer chooses some. Throws
+  /// UsageError if --layer names a layer without such a table.
   void add_positions(std::vector<PositionTable> tables);
   /// Writes the attention maps of a sentence. For SVG, PNG and HTML, keeps the maps instead, for the picture or page of
   /// all sentences that finish() writes, and for HDF5 adds them to the file.

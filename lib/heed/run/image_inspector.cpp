@@ -93,6 +93,7 @@ bool ImageInspector::classifies() const {
 void ImageInspector::check_options() const {
   const AttentionReportOptions& report = options_.report;
   const AttentionFormat format = report_.format();
+  const bool limits_length = options_.max_length != InspectAttentionOptions().max_length;
   const auto refuse = [&](bool given, const std::string& option, const std::string& why = "") {
     if (given)
       throw UsageError(option + ": has no use with " + options_.model + ", which reads images" +
@@ -108,8 +109,10 @@ void ImageInspector::check_options() const {
     refuse(report.pieces, "--pieces");
     refuse(!report.eos, "--no-eos");
     refuse(options_.beam_size.has_value(), "--beam-size");
-    refuse(options_.max_length != InspectAttentionOptions().max_length, "--max-length");
+    refuse(limits_length, "--max-length");
   }
+  const bool has_target = options_.tsv || !options_.target.empty();
+  refuse(limits_length && !has_target, "--max-length", " (it limits the sentences of -t and --tsv)");
   const bool encoder = report_.wants(AttentionKind::encoder);
   if (!report.query.empty() && !encoder)
     throw UsageError("--query: has no use with --kind " + std::string(enum_name(*report.kind)) +

@@ -4,6 +4,8 @@
 #include <limits>
 #include <span>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "heed/base/error.h"
 #include "heed/base/instruction_set.h"
@@ -11,6 +13,8 @@
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/decode/force.h"
 #include "heed/decode/parse.h"
+#include "heed/model/model_config.h"
+#include "heed/nn/position_table.h"
 #include "heed/run/device_choice.h"
 #include "heed/run/image_inspector.h"
 #include "heed/run/number_ranges.h"
@@ -197,16 +201,37 @@ class InspectRun {
   std::optional<ImageInspector> images_;
 };
 
-/// Writes how the model encodes positions.
-void inspect_positions(const InspectAttentionOptions& options, const TerminalEnvironment& environment, int columns,
-                       std::ostream& out) {
+/// Returns the tables of --kind positions. Throws UsageError if the model has none, or if the user gives --positions
+/// and all tables of the model have a fixed size.
+std::vector<PositionTable> read_positions(const InspectAttentionOptions& options) {
   constexpr int kPositions = 60;
-  AttentionReport report(options.report, options.output, out, environment, columns);
   Checkpoint checkpoint = load_checkpoint(options.model);
   Arena arena;
   CpuContext device{arena, Precision::float32};
   Graph<float> graph(device, checkpoint.parameters);
-  report.add_positions(checkpoint.model->position_tables(graph, options.report.positions.value_or(kPositions)));
+  const auto tables = [&](int positions) { return checkpoint.model->position_tables(graph, positions); };
+  const auto size = [](const std::vector<PositionTable>& all) {
+    std::size_t numbers = 0;
+    for (const PositionTable& each : all) numbers += each.values.size();
+    return numbers;
+  };
+  const std::vector<PositionTable> first = tables(1);
+  if (first.empty() && std::holds_alternative<SwinConfig>(checkpoint.model->config()))
+    throw UsageError("--kind positions: " + options.model +
+                     " encodes positions by biases within windows, which this tool does not show");
+  if (first.empty())
+    throw UsageError(
+        "--kind positions: this model does not encode positions (train --transformer-positions makes models that do)");
+  if (options.report.positions && size(first) == size(tables(2)))
+    throw UsageError("--positions: has no use with " + options.model + ", whose tables have a fixed size");
+  return tables(options.report.positions.value_or(kPositions));
+}
+
+/// Writes how the model encodes positions.
+void inspect_positions(const InspectAttentionOptions& options, const TerminalEnvironment& environment, int columns,
+                       std::ostream& out) {
+  AttentionReport report(options.report, options.output, out, environment, columns);
+  report.add_positions(read_positions(options));
   report.finish();
 }
 
@@ -221,7 +246,10 @@ void check_options(const InspectAttentionOptions& options) {
     refuse(options.tsv, "--tsv");
     refuse(!options.lines.empty(), "--lines");
     refuse(options.beam_size.has_value(), "--beam-size");
-    refuse(options.device != InspectAttentionOptions().device, "--device");
+    const InspectAttentionOptions defaults;
+    refuse(options.utf8.on_invalid_utf8 != defaults.utf8.on_invalid_utf8, "--on-invalid-utf8");
+    refuse(options.max_length != defaults.max_length, "--max-length");
+    refuse(options.device != defaults.device, "--device");
   }
   if (!options.report.gold.empty() && options.target.empty() && !options.tsv)
     throw UsageError("--gold: the alignments are those of given targets (-t TARGET or --tsv)");
