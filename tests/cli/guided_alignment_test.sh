@@ -69,7 +69,7 @@ tiny=(--task transformer-tiny --enc-depth 1 --dec-depth 1 --dim-emb 16 --transfo
 run log.h5 2 "${tiny[@]}" --guided-alignment gold --disp-freq 1u --log-format jsonl >log || fail "jsonl: exit $?"
 grep -q '"event":"update".*"alignment":[0-9.]' log || fail "no loss of the alignment: $(cat log)"
 run log.h5 4 "${tiny[@]}" --guided-alignment gold --disp-freq 1u --log-format tsv >log || fail "tsv: exit $?"
-head -n 1 log | grep -q $'\tbleu\talignment\ttext$' || fail "no column of the alignment: $(cat log)"
+head -n 1 log | grep -q $'\talignment\t.*\ttext$' || fail "no column of the alignment: $(cat log)"
 run text.h5 2 "${tiny[@]}" --disp-freq 1u --log-format jsonl >log || fail "jsonl: exit $?"
 grep -q '"alignment"' log && fail "a loss of no alignment: $(cat log)"
 for how in skip crop; do

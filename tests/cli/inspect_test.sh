@@ -70,7 +70,7 @@ expect 1 '' "inspect-attention: broken:2:1: '0:0' is no link, source-target from
   "$inspect" -m m.h5 -i src -t ref --gold broken
 expect 1 '' 'inspect-attention: missing: *No such file or directory*' "$inspect" -m m.h5 -i src -t ref --gold missing
 expect 2 '' 'inspect-attention: --gold: the alignments are those of given targets (-t TARGET or --tsv)' "$inspect" -m m.h5 -i src --gold gold
-expect 2 '' 'inspect-attention: --gold - reads standard input, and so does another option (give files)' "$inspect" -m m.h5 -t ref --gold -
+expect 2 '' 'inspect-attention: --gold - reads standard input, and so does the input (give files)' "$inspect" -m m.h5 -t ref --gold -
 expect 2 '' 'inspect-attention: --layer 3: the model has 2 such layers' "$inspect" -m m.h5 -i src --stats --layer 3
 expect 2 '' 'inspect-attention: --head 3: the model has 2 heads a layer' "$inspect" -m m.h5 -i src --stats --head 3
 

@@ -103,7 +103,7 @@ replaces --teacher m.h5 -t a.en a.fr --teacher n.h5 m.h5
 replaces --plot-with m.h5 -t a.en a.fr --plot-with m.h5
 for twice in '-t - -' '--tsv - --valid-sets -' '--trees - --valid-sets a.en -' '-t a.en - --guided-alignment -'; do
   # shellcheck disable=SC2086
-  expect 2 '' "train: standard input (-) can be read only once (name a file for the other input)" \
+  expect 2 '' "train: * - reads standard input, and so does * (give files)" \
     "$train" "${small[@]}" -v vocab -m x.h5 $twice <a.tsv
 done
 expect 2 '' 'train: --after: has no use with --average, which trains nothing' "$train" --average m.h5 -o c.h5 --after 2e

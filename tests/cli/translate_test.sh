@@ -102,7 +102,7 @@ expect 2 '' 'translate: --beam-size: has no use with --search sample' "$translat
 expect 2 '' 'translate: --normalize: --length-penalty takes its place (leave one of them out)' \
   "$translate" -m m.h5 -i source -n 1 --length-penalty 1
 for option in --score --shortlist; do
-  expect 2 '' "translate: $option - reads standard input, and so does the input (give -i FILE)" "$translate" -m m.h5 "$option" -
+  expect 2 '' "translate: $option - reads standard input, and so does the input (give files)" "$translate" -m m.h5 "$option" -
 done
 expect 0 '-*' '' bash -c "head -n 2 source >two; '$translate' -m m.h5 -i two --score - <two"
 expect 2 '' 'translate: --n-best: has no use with --score, which translates nothing' "$translate" -m m.h5 -i source --score source --n-best 2

@@ -26,7 +26,7 @@ expect 0 'a dog' '' bash -c "echo '(S (NP-SBJ (DT a) (NN dog) (-NONE- *)))' | '$
 "$tokenize" --mode leaves -i dev.trees -o dev.words
 "$build_vocab" -q --type words --mode leaves train.trees -o words.vocab || fail "build-vocab --mode leaves"
 "$build_vocab" -q --type trees train.trees -o trees.vocab || fail "build-vocab --type trees"
-grep -qx 'mode: words' words.vocab || fail "the vocabulary of the words: $(head -5 words.vocab)"
+grep -qx 'mode: none' words.vocab || fail "the vocabulary of the words: $(head -5 words.vocab)"
 grep -qx 'mode: trees' trees.vocab || fail "the vocabulary of the trees: $(head -5 trees.vocab)"
 grep -qx ')NP' trees.vocab || fail "no bracket in the vocabulary of the trees"
 grep -q SBJ trees.vocab && fail "a function tag in the vocabulary of the trees"

@@ -366,7 +366,7 @@ TEST_CASE("inspect-attention: what cannot be is said before any work") {
   CHECK(usage([](auto& o) { o.lines = "x"; }) == "--lines 'x': not a list of numbers from 1 (say 3,7-9)");
   CHECK(usage([](auto& o) { o.report.layer = "3"; }) == "--layer 3: the model has 2 such layers");
   CHECK(usage([](auto& o) { o.target = "-"; }) ==
-        "--target - reads standard input, and so does the input (give -i FILE, or --tsv)");
+        "--target - reads standard input, and so does the input (give files)");
   CHECK(usage([](auto& o) {
           o.tsv = true;
           o.target = "t";

@@ -245,7 +245,7 @@ TEST_CASE("kernel-regression: options that contradict each other") {
   CHECK(wrong({"--noise", "1"}) == "--noise: has no use without --make");
   CHECK(wrong({"--make", "-i", "a"}) == "--input: has no use with --make (leave one of them out)");
   CHECK(wrong({"--queries", "a", "--to", "1"}) == "--to: has no use with --queries (leave one of them out)");
-  CHECK(wrong({"--queries", "-"}) == "--queries - reads standard input, and so do the pairs (give -i FILE)");
+  CHECK(wrong({"--queries", "-"}) == "--queries - reads standard input, and so does the input (give files)");
   CHECK(wrong({"--epochs", "3"}) == "--epochs: has no use without --pooling learned");
   CHECK(wrong({"-p", "average", "--bandwidth", "3"}) == "--bandwidth: has no use with --pooling average");
   CHECK(wrong({"--from", "3", "--to", "2"}) == "--from 3 is above --to 2 (exchange them)");

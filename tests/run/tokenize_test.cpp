@@ -258,7 +258,8 @@ TEST_CASE("a model fixes the steps, and options that would do nothing are errors
               " is UTF-8 and shows invalid bytes as U+FFFD (use replace or fail)");
   CHECK(usage_error({"-l", "en,de"}) == "--language 'en,de': must be one code");
   for (const char* option : {"--model", "--codes", "--protected", "--truecase"})
-    CHECK(usage_error({option, "-"}) == "standard input (-) can be read only once (name a file for the other input)");
+    CHECK(usage_error({option, "-"}) ==
+          std::string(option) + " - reads standard input, and so does the input (give files)");
 }
 
 TEST_CASE("build-vocab: what cannot be is said") {
@@ -269,9 +270,9 @@ TEST_CASE("build-vocab: what cannot be is said") {
   CHECK(vocab_error({"-l", "en,de"}) ==
         "--language lists 2 codes for 1 texts (give one for all of them, or one for each)");
   CHECK(vocab_error({"-l", "en,"}).starts_with("--language 'en,': must be a code such as en"));
-  const std::string once = "standard input (-) can be read only once (name a file for the other input)";
-  CHECK(vocab_error({"-i", "-", "-i", "-"}) == once);
-  for (const char* option : {"--dev", "--protected", "--truecase"}) CHECK(vocab_error({option, "-"}) == once);
+  for (const char* option : {"--input", "--dev", "--protected", "--truecase"})
+    CHECK(vocab_error({"-i", "-", option, "-"}) ==
+          std::string(option) + " - reads standard input, and so does --input (give files)");
   CHECK(vocab_error({"--on-invalid-utf8", "keep"}) ==
         "--on-invalid-utf8 keep: the merges of --type bpe are UTF-8 (use replace or fail)");
   CHECK(vocab_error({"--type", "unigram", "--user-symbols", "<x>,a\u2581"}) ==
@@ -771,6 +772,5 @@ TEST_CASE("build-vocab --shortlist: texts that are not parallel, links that lead
   CHECK(error({"--best", "3"}) == "--best: needs --shortlist");
   CHECK(error({"--shortlist", source, target, "--alignments", source, "--iterations", "3"}) ==
         "--iterations: has no use with --alignments");
-  CHECK(error({"--shortlist", "-", "-"}) ==
-        "standard input (-) can be read only once (name a file for the other input)");
+  CHECK(error({"--shortlist", "-", "-"}) == "--shortlist - reads standard input, and so does --shortlist (give files)");
 }

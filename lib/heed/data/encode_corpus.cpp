@@ -71,7 +71,7 @@ void check_leaves(std::int64_t leaves, std::span<const int> source_words, const 
   throw Error(where,
               "the source vocabulary makes " + format_count(tokens) + " tokens of the " + format_count(leaves) +
                   " words of this tree, but --guided-alignment leaves needs a token for each word (take a source "
-                  "vocabulary of build-vocab --mode leaves; a word must not contain white space)");
+                  "vocabulary of build-vocab --mode leaves)");
 }
 
 std::int64_t count_unknown(const std::vector<std::int32_t>& ids) {

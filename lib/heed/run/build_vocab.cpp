@@ -55,8 +55,11 @@ std::vector<Corpus> list_corpora(const BuildVocabOptions& options) {
   std::vector<std::string> paths = options.files;
   paths.insert(paths.end(), options.input.begin(), options.input.end());
   if (paths.empty()) paths = {"-"};
-  std::vector<std::string> inputs = paths;
-  inputs.insert(inputs.end(), {options.dev, options.first_stage.truecase_file, options.first_stage.protected_file});
+  std::vector<NamedFile> inputs;
+  for (const std::string& path : paths) inputs.push_back({"--input", path});
+  inputs.insert(inputs.end(), {{"--dev", options.dev},
+                               {"--truecase", options.first_stage.truecase_file},
+                               {"--protected", options.first_stage.protected_file}});
   check_standard_input(inputs);
   const std::vector<std::string> codes = split_languages(options.first_stage.steps.language);
   if (codes.size() != 1 && codes.size() != paths.size())
@@ -242,8 +245,9 @@ std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVoca
 }
 
 /// Returns the text steps that read the texts to learn from. Sets `stored` to those that the vocabulary stores: it
-/// serves plain words where the texts are trees, of which --mode leaves takes the words. Throws UsageError where --mode
-/// does not fit --type.
+/// serves words between spaces where the texts are trees, of which --mode leaves takes the words. Throws UsageError
+/// where
+/// --mode does not fit --type.
 TextSteps reading_steps(const BuildVocabOptions& options, TextSteps& stored) {
   FirstStageOptions first_stage = options.first_stage;
   TokenMode& mode = first_stage.steps.mode;
@@ -254,7 +258,7 @@ TextSteps reading_steps(const BuildVocabOptions& options, TextSteps& stored) {
                      std::string(enum_name(options.type)) + " (trees need --type trees, which needs no --mode)");
   stored = first_stage.resolved();
   const TextSteps steps = stored;
-  if (stored.mode == TokenMode::leaves) stored.mode = TokenMode::words;
+  if (stored.mode == TokenMode::leaves) stored.mode = TokenMode::none;
   return steps;
 }
 
@@ -313,7 +317,8 @@ void check_shortlist_options(const BuildVocabOptions& options) {
                      " (a source and a target text of pieces are needed)");
   if (!options.shortlist.alignments.empty() && is_given(options.given, "iterations"))
     throw UsageError("--iterations: has no use with --alignments");
-  check_standard_input({texts[0], texts[1], options.shortlist.alignments});
+  check_standard_input(
+      {{"--shortlist", texts[0]}, {"--shortlist", texts[1]}, {"--alignments", options.shortlist.alignments}});
 }
 
 /// The words of all texts to learn from.

@@ -17,6 +17,7 @@
 #include "heed/nn/position_table.h"
 #include "heed/run/device_choice.h"
 #include "heed/run/image_inspector.h"
+#include "heed/run/line_pipeline.h"
 #include "heed/run/number_ranges.h"
 #include "heed/run/peer_options.h"
 #include "heed/run/sentence_reader.h"
@@ -253,12 +254,9 @@ void check_options(const InspectAttentionOptions& options) {
   }
   if (!options.report.gold.empty() && options.target.empty() && !options.tsv)
     throw UsageError("--gold: the alignments are those of given targets (-t TARGET or --tsv)");
-  if (options.report.gold == "-" && (options.input == "-" || options.target == "-"))
-    throw UsageError("--gold - reads standard input, and so does another option (give files)");
   if (options.tsv && !options.target.empty())
     throw UsageError("--tsv and --target exclude each other: the targets are in one place");
-  if (options.target == "-" && options.input == "-")
-    throw UsageError("--target - reads standard input, and so does the input (give -i FILE, or --tsv)");
+  check_standard_input({{"the input", options.input}, {"--target", options.target}, {"--gold", options.report.gold}});
   if (options.beam_size && (options.tsv || !options.target.empty()))
     throw UsageError("--beam-size is for translating, but the targets are given (leave one of them out)");
 }

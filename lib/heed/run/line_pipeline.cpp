@@ -1,7 +1,5 @@
 #include "heed/run/line_pipeline.h"
 
-#include <algorithm>
-
 #include "heed/base/error.h"
 #include "heed/base/streams.h"
 
@@ -33,9 +31,13 @@ LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 pol
   return path.empty() || path == "-" ? LineReader(in, input_name("-"), policy) : LineReader(path, policy);
 }
 
-void check_standard_input(const std::vector<std::string>& paths) {
-  if (std::count(paths.begin(), paths.end(), "-") > 1)
-    throw UsageError("standard input (-) can be read only once (name a file for the other input)");
+void check_standard_input(const std::vector<NamedFile>& inputs) {
+  const NamedFile* first = nullptr;
+  for (const NamedFile& input : inputs) {
+    if (input.path != "-") continue;
+    if (first) throw UsageError(input.name + " - reads standard input, and so does " + first->name + " (give files)");
+    first = &input;
+  }
 }
 
 void run_line_pipeline(LineReader& reader, int threads, const LineStages& job) {

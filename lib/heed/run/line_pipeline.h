@@ -14,8 +14,14 @@ namespace heed {
 
 /// Opens the input that an option names: `in` for "-" and "", otherwise the file `path`.
 LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 policy);
-/// Throws UsageError when several of the paths of a program's inputs are "-", which is standard input.
-void check_standard_input(const std::vector<std::string>& paths);
+
+/// A file, and what names it: an option, such as "--model", or words such as "the input".
+struct NamedFile {
+  std::string name, path;
+};
+
+/// Throws UsageError when several of a program's inputs have the path "-", which is standard input.
+void check_standard_input(const std::vector<NamedFile>& inputs);
 
 /// The functions that run_line_pipeline() calls.
 struct LineStages {

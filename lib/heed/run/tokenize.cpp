@@ -82,8 +82,12 @@ void check_options(const TokenizeOptions& options) {
     for (const std::string_view name :
          {"model", "truecase", "codes", "output", "output-format", "detokenize", "check", "stats"})
       if (given(name)) throw UsageError("--train-truecaser: has no use with --" + std::string(name));
-  check_standard_input({options.input.empty() ? "-" : options.input, options.model, options.codes, options.vocabulary,
-                        options.first_stage.truecase_file, options.first_stage.protected_file});
+  check_standard_input({{"the input", options.input.empty() ? "-" : options.input},
+                        {"--model", options.model},
+                        {"--codes", options.codes},
+                        {"--vocabulary", options.vocabulary},
+                        {"--truecase", options.first_stage.truecase_file},
+                        {"--protected", options.first_stage.protected_file}});
   if (options.model.empty()) return;
   FirstStageOptions steps;
   const FieldList fixed = FieldList::of(steps);

@@ -53,11 +53,6 @@ void check_useless(const TrainOptions& options) {
   }
 }
 
-/// The name of an option, and a file that it names.
-struct NamedFile {
-  std::string option, file;
-};
-
 /// Appends the files that an option names to `out`.
 void add_files(std::vector<NamedFile>& out, const std::string& option, const std::vector<std::string>& files) {
   for (const std::string& file : files)
@@ -131,9 +126,7 @@ void check_training(const TrainOptions& options) {
   if (!options.train_sets.empty() && options.train_sets.size() != 2)
     throw UsageError("-t takes two files, source and target (one file with both: --tsv)");
   if (options.valid_sets.size() > 2) throw UsageError("--valid-sets takes two files, source and target, or a TSV");
-  std::vector<std::string> inputs;
-  for (const NamedFile& text : text_files(options)) inputs.push_back(text.file);
-  check_standard_input(inputs);
+  check_standard_input(text_files(options));
   check_vocabularies(options);
   if (options.vocabularies.size() > 2) throw UsageError("-v takes one vocabulary, or two: source and target");
   if (options.model.empty() && !options.check) throw UsageError("no name for the model (-m MODEL.h5)");

@@ -127,7 +127,9 @@ void check_options(const TranslateOptions& options) {
   if (options.search.length_penalty > 0 && is_given(options.given, "normalize"))
     throw UsageError("--normalize: --length-penalty takes its place (leave one of them out)");
   options.search.validate();
-  check_standard_input({options.input.empty() ? "-" : options.input, options.score, options.shortlist});
+  check_standard_input({{"the input", options.input.empty() ? "-" : options.input},
+                        {"--score", options.score},
+                        {"--shortlist", options.shortlist}});
   if (scoring && options.on_long == OverlongLine::copy)
     throw UsageError("--on-long copy has nothing to copy with --score (take crop, empty or fail)");
   if (scoring && !options.shortlist.empty())
