@@ -15,12 +15,12 @@ namespace heed {
 void add_to_history(TrainingState& state, std::int64_t update, double epoch, double negative_log_likelihood,
                     std::int64_t tokens);
 
-/// Writes a picture (write_plot()) that shows, by update, the cross-entropy of training and validation on the left axis,
-/// and the other metrics of the validation, such as BLEU, on the right axis.
+/// Writes a picture (write_plot()) that shows, by update, the cross-entropy of training and validation on the left
+/// axis, and the other metrics of the validation, such as BLEU, on the right axis.
 void plot_learning_curve(const TrainingState& state, const std::string& title, const std::string& path);
 
-/// Writes a picture (write_plot()) that compares trainings, given with their names: one curve for each, by update, of the
-/// cross-entropy of validation, or of training where the training validates neither perplexity nor cross-entropy.
+/// Writes a picture (write_plot()) that compares trainings, given with their names: one curve for each, by update, of
+/// the cross-entropy of validation, or of training where the training validates neither perplexity nor cross-entropy.
 void plot_comparison(const std::vector<std::pair<std::string, const TrainingState*>>& trainings,
                      const std::string& path);
 
