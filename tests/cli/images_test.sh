@@ -124,6 +124,8 @@ sed '5s/.*/hexagon/' "$shapes/valid.labels" >labels
 expect 1 '' "train: labels:5: the label 'hexagon' is not among the 6 labels that the model knows*" \
   "$train" "${options[@]}" --valid-sets "$shapes/valid.images" labels -m x.h5
 expect 2 '' "translate: --beam-size: has no use with model.h5, which reads images and gives labels*" "$translate" -m model.h5 -b 2 -i three
+expect 2 '' "translate: --max-length-factor: has no use with caption.h5, which reads images" \
+  "$translate" -m caption.h5 --max-length-factor 1 -i three
 printf 'a b\na c\n' >a
 "$build_vocab" -q --type words a >a.vocab
 "$train" -q -t a a -v a.vocab --task transformer-tiny --dim-emb 8 --transformer-dim-ffn 8 --after 2u -m text.h5 2>/dev/null

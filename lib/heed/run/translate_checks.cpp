@@ -74,13 +74,12 @@ void check_stepwise(const TranslateOptions& options, const Translator& translato
 
 /// Throws UsageError for options that have no effect on models that read images.
 void check_images(const TranslateOptions& options, const Translator& translator) {
-  std::vector<std::string> useless = {"pretokenized", "alignment", "shortlist",       "draft-model",
-                                      "max-length",   "on-long",   "coverage-penalty"};
+  std::vector<std::string> useless = {"pretokenized", "alignment", "shortlist",        "draft-model",
+                                      "max-length",   "on-long",   "coverage-penalty", "max-length-factor"};
   if (translator.classifies())
-    for (const char* const name :
-         {"search", "beam-size", "normalize", "length-penalty", "max-length-factor", "max-output-length",
-          "min-output-length", "no-repeat-ngram-size", "repetition-penalty", "beam-groups", "temperature", "top-k",
-          "top-p", "no-detokenize"})
+    for (const char* const name : {"search", "beam-size", "normalize", "length-penalty", "max-output-length",
+                                   "min-output-length", "no-repeat-ngram-size", "repetition-penalty", "beam-groups",
+                                   "temperature", "top-k", "top-p", "no-detokenize"})
       useless.emplace_back(name);
   for (const std::string& name : useless)
     if (is_given(options.given, name))
