@@ -208,8 +208,9 @@ TEST_CASE("checkpoint: an attribute that refers to one long text many times is n
   std::string bytes = slurp(path);
   const std::string long_text("\x21\x4e\0\0", 4), short_text("\1\0\0\0", 4);  // the lengths begin the references
   std::size_t first = bytes.find(long_text);
-  while (bytes.compare(first + kReference, short_text.size(), short_text) != 0)
+  while (first != std::string::npos && bytes.compare(first + kReference, short_text.size(), short_text) != 0)
     first = bytes.find(long_text, first + 1);
+  REQUIRE(first != std::string::npos);
   for (std::size_t i = 1; i < kTexts; ++i) bytes.replace(first + i * kReference, kReference, bytes, first, kReference);
   spit(path, bytes);
   CHECK(message(path, [](const std::string& file) { h5::File::open(file).read_attribute("/", "texts"); }) ==

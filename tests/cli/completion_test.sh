@@ -20,7 +20,7 @@ completes() {
 completes '--detokenize' tokenize --deto
 completes '--uppercase-first' tokenize -d --up
 completes '--no-detokenize' tokenize --no-deto
-completes 'moses 13a intl char words none trees leaves labels images' tokenize --mode ''
+completes 'moses 13a intl char words ascii-words none trees leaves labels images' tokenize --mode ''
 completes 'moses' tokenize --mode mo
 completes 'moses' tokenize --mode = mo
 completes 'words bpe unigram char trees' build-vocab --type =

@@ -107,10 +107,11 @@ expect 2 '' "train: --mixup: needs a model that reads images (such as --task vit
 expect 2 '' "train: --image-size: is an option of --task vit*" "$train" -t x y -v z --image-size 8 -m x.h5
 expect 2 '' "train: --image-size 30 is no multiple of --patch-size 8*" "$train" "${options[@]}" --image-size 30 -m x.h5
 expect 2 '' "train: --image-mean: needs 3 numbers, one for each channel*" "$train" "${options[@]}" --image-mean 0.5 -m x.h5
-twice="labels are read twice, which standard input and pipes cannot be (give a file, or the labels with -v)"
+twice="images and labels are read twice, which standard input and pipes cannot be (give a file, or the labels with -v)"
 expect 2 '' "train: --tsv -: $twice" "$train" --tsv - --task vit -m x.h5
 expect 2 '' "train: -t -: $twice" "$train" -t "$shapes/train.images" - --task vit -m x.h5
 expect 2 '' "train: -t /dev/stdin: $twice" bash -c "cat '$shapes/train.labels' | '$train' -t '$shapes/train.images' /dev/stdin --task vit -m x.h5"
+expect 1 '' "*train: .: *" "$train" -t . "$shapes/train.labels" --task vit -m x.h5
 expect 2 '' "train: --randaugment-operations: needs --augment randaugment" "$train" "${options[@]}" --randaugment-operations 3 -m x.h5
 expect 2 '' "train: --randaugment-magnitude: needs --augment randaugment" "$train" "${options[@]}" --randaugment-magnitude 3 -m x.h5
 expect 2 '' "train: --image-crop: needs --image-fit crop" "$train" "${options[@]}" --image-fit stretch --image-crop 0.5 -m x.h5

@@ -81,7 +81,7 @@ expect 2 '' 'tokenize: --dropout 1.5: must be between 0 and 1' "$tokenize" -c co
 expect 2 '' 'tokenize: --glossaries: needs --codes' "$tokenize" --glossaries x
 expect 2 '' "tokenize: the glossary '(' is no regular expression*" "$tokenize" -c codes --glossaries x '(' -i text
 expect 2 '' 'tokenize: --check: has no use with --output-format tsv' "$tokenize" --check --output-format tsv
-expect 2 '' "tokenize: --mode 'penn': must be one of moses, 13a, intl, char, words, none, trees, leaves, labels, images" "$tokenize" --mode penn
+expect 2 '' "tokenize: --mode 'penn': must be one of moses, 13a, intl, char, words, ascii-words, none, trees, leaves, labels, images" "$tokenize" --mode penn
 expect 2 '' "tokenize: 'text' belongs to no option (-i text or < text reads a file)" "$tokenize" text
 expect 2 '' "tokenize: the protected pattern '(' is no regular expression*" "$tokenize" --protect '(' -i text
 expect 2 '' 'tokenize: --lowercase: --model says this already*' "$tokenize" -m vocab --lowercase -i text

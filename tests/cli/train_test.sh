@@ -29,7 +29,7 @@ expect 0 '' 'train: wrote c.h5, the average of 2 models' "$train" --average m.h5
 expect 0 '' 'train: wrote one.h5, the average of 1 model' "$train" --average m.h5 -o one.h5
 expect 0 '' 'train: wrote one.h5, the average of 2 models' "$train" --average m.h5 n.h5 -o one.h5
 cp n.h5 before.h5
-expect 1 '' 'train: n.h5: holds a training that can go on, which the average would replace (name another file with -o, or remove it)' \
+expect 1 '' 'train: n.h5: holds the state of a training, which the average would replace (name another file with -o, or remove it)' \
   "$train" --average m.h5 n.h5 -o n.h5
 cmp -s n.h5 before.h5 || fail "--average changed a training"
 
@@ -101,10 +101,13 @@ replaces --guided-alignment links -t a.en a.fr --guided-alignment links
 replaces --pretrained-model m.h5 -t a.en a.fr --pretrained-model m.h5
 replaces --teacher m.h5 -t a.en a.fr --teacher n.h5 m.h5
 replaces --plot-with m.h5 -t a.en a.fr --plot-with m.h5
-for twice in '-t - -' '--tsv - --valid-sets -' '--trees - --valid-sets a.en -' '-t a.en - --guided-alignment -'; do
+replaces --log messages -t a.en a.fr --log messages
+ln -s new.svg new.h5
+expect 2 '' 'train: --plot new.svg: is the file of -m, which *' "$train" "${small[@]}" -t a.en a.fr -v vocab -m new.h5 --plot new.svg
+for twice in '-t - -' '--tsv - --valid-sets -' '--trees - --valid-sets a.en -' '-t a.en - --guided-alignment -' '--tsv - -v -'; do
   # shellcheck disable=SC2086
   expect 2 '' "train: * - reads standard input, and so does * (give files)" \
-    "$train" "${small[@]}" -v vocab -m x.h5 $twice <a.tsv
+    "$train" "${small[@]}" -m x.h5 $twice <a.tsv
 done
 expect 2 '' 'train: --after: has no use with --average, which trains nothing' "$train" --average m.h5 -o c.h5 --after 2e
 expect 2 '' 'train: --valid-freq: needs something to validate on (give --valid-sets)' \

@@ -26,7 +26,7 @@ expect 0 'a dog' '' bash -c "echo '(S (NP-SBJ (DT a) (NN dog) (-NONE- *)))' | '$
 "$tokenize" --mode leaves -i dev.trees -o dev.words
 "$build_vocab" -q --type words --mode leaves train.trees -o words.vocab || fail "build-vocab --mode leaves"
 "$build_vocab" -q --type trees train.trees -o trees.vocab || fail "build-vocab --type trees"
-grep -qx 'mode: none' words.vocab || fail "the vocabulary of the words: $(head -5 words.vocab)"
+grep -qx 'mode: ascii-words' words.vocab || fail "the vocabulary of the words: $(head -5 words.vocab)"
 grep -qx 'mode: trees' trees.vocab || fail "the vocabulary of the trees: $(head -5 trees.vocab)"
 grep -qx ')NP' trees.vocab || fail "no bracket in the vocabulary of the trees"
 grep -q SBJ trees.vocab && fail "a function tag in the vocabulary of the trees"
@@ -44,6 +44,11 @@ expect 0 '' '' "$translate" -m parser.h5 -q -i dev.words -o parsed
 "$tokenize" --mode leaves -i parsed | cmp -s - dev.words || fail "the words of the trees are not those of the sentences"
 f1=$("$bleu" dev.trees -m evalb -b -i parsed)
 awk "BEGIN { exit !($f1 > 80) }" || fail "F1 $f1 after 12 epochs"
+
+# White space of ASCII separates words; a no-break space belongs to its word, which the source vocabulary keeps whole.
+printf 'the\tdog  sees it .\n' | "$translate" -m parser.h5 -q >tab || fail "translate: exit $?"
+printf 'the dog sees it .\n' | "$translate" -m parser.h5 -q | cmp -s - tab || fail "a tab is no space: $(cat tab)"
+expect 0 $'the\u00a0dog it' '' "$tokenize" --mode ascii-words <<<$'the\u00a0dog\tit'
 
 # Whatever the line and the search, the output is one tree over its words.
 {

@@ -109,7 +109,7 @@ TEST_CASE("the sentence of a tree needs a token for each word if its links are t
   const ParallelCorpus corpus = encode_trees(TokenMode::moses, tree);
   const std::span<const PieceLink> links = corpus.links(0);
   CHECK(std::vector(links.begin(), links.end()) == std::vector<PieceLink>{{0, 0}, {0, 1}, {1, 2}, {1, 3}});
-  CHECK(encode_trees(TokenMode::none, tree + genitive + with_space).size() ==
+  CHECK(encode_trees(TokenMode::ascii_words, tree + genitive + with_space).size() ==
         3);  // as build-vocab --mode leaves has it
   for (const auto& [mode, text] : {std::pair(TokenMode::moses, genitive), std::pair(TokenMode::words, with_space)})
     CHECK_THROWS_WITH_AS(encode_trees(mode, tree + text),

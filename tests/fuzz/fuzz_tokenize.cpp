@@ -20,8 +20,9 @@ constexpr const char* kLanguages[] = {"en", "de", "fr", "cs", "es",  "it", "pt",
 
 TextSteps choose_steps(fuzz::Input& input) {
   TextSteps steps;
-  constexpr TokenMode kModes[] = {TokenMode::moses, TokenMode::moses,     TokenMode::moses, TokenMode::mteval_13a,
-                                  TokenMode::intl,  TokenMode::character, TokenMode::words, TokenMode::none};
+  constexpr TokenMode kModes[] = {TokenMode::moses,      TokenMode::moses,       TokenMode::moses,
+                                  TokenMode::mteval_13a, TokenMode::intl,        TokenMode::character,
+                                  TokenMode::words,      TokenMode::ascii_words, TokenMode::none};
   steps.mode = kModes[input.choose(std::size(kModes))];
   steps.language = kLanguages[input.choose(std::size(kLanguages))];
   const std::size_t flags = input.choose(256), more = input.choose(256);

@@ -326,9 +326,14 @@ TEST_CASE("warnings: options that do nothing, and text that looks tokenised") {
   for (const std::vector<std::string>& mode : {std::vector<std::string>{"-sl"}, {"--worst", "1"}, {"--by-length"}}) {
     std::vector<std::string> words = {ref, "--force"};
     words.insert(words.end(), mode.begin(), mode.end());
-    CHECK(bleu(words, kHypothesis).log == "bleu: warning: --force does nothing without the score of a corpus\n");
+    CHECK(bleu(words, kHypothesis).log ==
+          "bleu: warning: --force does nothing without the score of a corpus (leave out --sentence-level, --worst and "
+          "--by-length)\n");
+    words[1] = "--no-force";
+    CHECK(bleu(words, kHypothesis).log.empty());
   }
-  const std::string short_names = "bleu: warning: --short does nothing without --signature, or -f text without -b\n";
+  const std::string short_names =
+      "bleu: warning: --short does nothing without a signature in the output (--signature)\n";
   CHECK(bleu({ref, "-sh"}, kHypothesis).log == short_names);
   CHECK(bleu({ref, "-sh", "-sl", "-f", "tsv"}, kHypothesis).log == short_names);
   CHECK(bleu({ref, "-sh", "-f", "tsv"}, kHypothesis).log.empty());

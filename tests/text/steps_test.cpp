@@ -22,6 +22,8 @@ TEST_CASE("each mode splits in its own way") {
   CHECK(TextPipeline({.mode = TokenMode::intl}).tokenize("a\u2013b") == "a \u2013 b");
   CHECK(TextPipeline({.mode = TokenMode::character}).tokenize("a bc") == "a   b c");
   CHECK(TextPipeline({.mode = TokenMode::words}).tokenize(" a\tb  c. ") == "a b c.");
+  CHECK(TextPipeline({.mode = TokenMode::words}).tokenize("a\u00A0b") == "a b");
+  CHECK(TextPipeline({.mode = TokenMode::ascii_words}).tokenize(" a\u00A0b\tb\r c. ") == "a\u00A0b b c.");
   CHECK(TextPipeline({.mode = TokenMode::none}).tokenize(" a\tb  c. ") == " a\tb  c. ");
 }
 
@@ -32,6 +34,7 @@ TEST_CASE("detokenising undoes each mode") {
   CHECK(round_trip({.mode = TokenMode::mteval_13a}, "Hello, world!") == "Hello, world!");
   CHECK(round_trip({.mode = TokenMode::character}, " a  bc \u00E9 ") == " a  bc \u00E9 ");
   CHECK(round_trip({.mode = TokenMode::words}, "a b.") == "a b.");
+  CHECK(round_trip({.mode = TokenMode::ascii_words}, "a b.") == "a b.");
   CHECK(round_trip({.mode = TokenMode::none}, " a\tb ") == " a\tb ");
 }
 

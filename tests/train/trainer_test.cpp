@@ -184,7 +184,11 @@ TEST_CASE("a prolonged training averages what it saves anew, because an average 
   CHECK(run.go() == Trainer::Outcome::finished);
   CHECK(folder.files() == std::vector<std::string>{"m.h5"});
   run.run.after = "4e";
-  CHECK(run.go() == Trainer::Outcome::finished);
+  run.prepare();
+  int calls = 0;
+  CHECK(run.go(hooked(*run.state, [&] { return ++calls <= 3; })) == Trainer::Outcome::finished);
+  CHECK(run.state->state.rollbacks == 1);
+  CHECK(run.messages.str().find("is missing") == std::string::npos);
   CHECK(run.messages.str().find("the average of the last 1 saved model\n") != std::string::npos);
   CHECK(saved_parameters(run.path) == run.parameters());
   run.run.after = "6e";
@@ -192,6 +196,21 @@ TEST_CASE("a prolonged training averages what it saves anew, because an average 
   CHECK(run.go() == Trainer::Outcome::finished);
   CHECK(run.messages.str().find("the average of the last 2 saved models\n") != std::string::npos);
   CHECK(folder.files().size() == 3);
+
+  // A file that is missing without an average is worth a warning.
+  const std::string missing = kept_model_file(run.path, run.state->state.kept_updates[0]);
+  run.run.after = "8e";
+  run.run.save_freq = "4u";
+  run.prepare();
+  calls = 0;
+  CHECK(run.go(hooked(*run.state, [&] {
+    if (++calls == 6) std::raise(SIGTERM);
+    return false;
+  })) == Trainer::Outcome::interrupted);
+  std::filesystem::remove(missing);
+  CHECK(run.go() == Trainer::Outcome::finished);
+  CHECK(run.messages.str().find("train: warning: " + missing +
+                                ": is missing; the average of --average-last leaves it out\n") != std::string::npos);
 }
 
 TEST_CASE("a training is the same however late the results of its updates are known") {

@@ -275,11 +275,24 @@ std::string target_of_output(const std::string& path) {
 bool is_same_path(const std::string& a, const std::string& b) {
   const auto resolved = [](const std::string& path) {
     std::error_code failed;
-    const std::filesystem::path whole = std::filesystem::absolute(path, failed);
+    const std::filesystem::path whole = std::filesystem::absolute(without_links(path), failed);
     const std::filesystem::path out = std::filesystem::weakly_canonical(whole, failed);
     return failed ? whole : out;
   };
   return resolved(a) == resolved(b);
+}
+
+NamedFile tool_input(const std::string& path) {
+  return {"the input", path.empty() ? "-" : path};
+}
+
+void check_standard_input(const std::vector<NamedFile>& inputs) {
+  const NamedFile* first = nullptr;
+  for (const NamedFile& input : inputs) {
+    if (input.path != "-") continue;
+    if (first) throw UsageError(input.name + " - reads standard input, and so does " + first->name + " (give files)");
+    first = &input;
+  }
 }
 
 std::string temporary_stem(const std::string& target) {

@@ -85,8 +85,20 @@ std::string input_name(const std::string& path);
 /// Throws Error when `path` is a folder, a device, a pipe or a file descriptor (/dev/stdout).
 std::string target_of_output(const std::string& path);
 
-/// Tells whether two paths lead to the same file, which need not exist, also through symbolic links.
+/// Tells whether two paths lead to the same file, also through symbolic links. The file need not exist. Throws Error
+/// when there are too many links.
 bool is_same_path(const std::string& a, const std::string& b);
+
+/// A file, and what names it: an option, such as "--model", or words such as "the input".
+struct NamedFile {
+  std::string name, path;
+};
+
+/// Returns the input of a tool, which is standard input ("-") if its path is empty.
+NamedFile tool_input(const std::string& path);
+
+/// Throws UsageError when several of a program's inputs have the path "-", which is standard input.
+void check_standard_input(const std::vector<NamedFile>& inputs);
 
 /// Returns the folder part of a path, or "." for a path that is only a name.
 std::string folder_of(const std::string& path);

@@ -182,6 +182,8 @@ void apply(const ToolInfo& tool, const FieldList& fields, const po::parsed_optio
       words.insert(words.end(), given.value.begin(), given.value.end());
     } else {
       field->set_text(given.value);
+      // --no-X takes a flag back that a configuration file has set.
+      if (field->kind == Field::Kind::flag && field->get_text() == field->initial) field->given = false;
     }
   }
   for (const auto& [field, words] : lists) field->set_text(words);

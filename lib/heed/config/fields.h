@@ -119,6 +119,7 @@ struct Field {
   /// selecting field.
   std::vector<std::string> initial;
   /// True when the command line sets the field, or when a configuration file sets it to a value other than its default.
+  /// A flag counts as given only if its value is not the default, because --no-X takes it back.
   mutable bool given = false;
 };
 

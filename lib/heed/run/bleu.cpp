@@ -34,11 +34,11 @@ void check_modes(const BleuToolOptions& options, const BleuPlan& plan) {
     return std::any_of(names.begin(), names.end(),
                        [&](std::string_view name) { return is_given(options.given, name); });
   };
-  // Options of sacreBLEU's BLEU that other formulas have no use for.
-  const bool tuned =
-      given({"smooth-method", "smooth-value", "max-order", "effective-order", "force", "signature", "short"});
+  // Options of sacreBLEU's BLEU and of its reports that other formulas have no use for.
+  const bool of_sacrebleu = options.effective_order.value_or(false) ||
+                            given({"smooth-method", "smooth-value", "max-order", "force", "signature", "short"});
   if (options.d2l) {
-    refuse(tuned || options.sentence_level,
+    refuse(of_sacrebleu || options.sentence_level,
            "--d2l is a formula of its own (leave out --smooth-method, --smooth-value, --max-order, "
            "--effective-order, --force, --signature, --short and --sentence-level)");
     refuse(plan.references > 1, "--d2l compares with one reference (give one REF)");
@@ -55,7 +55,7 @@ void check_modes(const BleuToolOptions& options, const BleuPlan& plan) {
          "--worst, --by-length and --evalb-table)");
   refuse(modes > 0 && junit, "--format junit is for a corpus");
   refuse(options.d2l && plan.format == BleuFormat::tsv, "--d2l gives text or json");
-  refuse(options.multi_bleu && (tuned || given({"format", "score-only", "width", "tokenize"})),
+  refuse(options.multi_bleu && (of_sacrebleu || given({"format", "score-only", "width", "tokenize"})),
          "--multi-bleu prints its own line of tokenised text (leave out --smooth-method, --smooth-value, --max-order, "
          "--effective-order, --force, --signature, --short, --format, --score-only, --width and --tokenize)");
   const bool trees = std::find(options.metrics.begin(), options.metrics.end(), Metric::evalb) != options.metrics.end();
@@ -162,8 +162,8 @@ void warn_of_useless(const BleuToolOptions& options, const BleuPlan& plan, Log& 
     if (name.starts_with("ter-") && !has(Metric::ter)) return "-m ter";
     if ((name.starts_with("evalb-") || name == "on-bad-tree") && !has(Metric::evalb)) return "-m evalb";
     if (name == "force" && (options.sentence_level || options.worst || options.by_length))
-      return "the score of a corpus";
-    if (name == "short" && !shows_signature(options, plan.format)) return "--signature, or -f text without -b";
+      return "the score of a corpus (leave out --sentence-level, --worst and --by-length)";
+    if (name == "short" && !shows_signature(options, plan.format)) return "a signature in the output (--signature)";
     if (name == "ter-asian-support" && !options.ter.normalized && !options.ter.no_punct)
       return "--ter-normalized or --ter-no-punct";
     if (name == "evalb-cutoff" && !options.evalb_table) return "--evalb-table";

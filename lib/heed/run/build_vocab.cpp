@@ -56,7 +56,7 @@ std::vector<Corpus> list_corpora(const BuildVocabOptions& options) {
   paths.insert(paths.end(), options.input.begin(), options.input.end());
   if (paths.empty()) paths = {"-"};
   std::vector<NamedFile> inputs;
-  for (const std::string& path : paths) inputs.push_back({"--input", path});
+  for (const std::string& path : paths) inputs.push_back({"--input", tool_input(path).path});
   inputs.insert(inputs.end(), {{"--dev", options.dev},
                                {"--truecase", options.first_stage.truecase_file},
                                {"--protected", options.first_stage.protected_file}});
@@ -245,9 +245,8 @@ std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVoca
 }
 
 /// Returns the text steps that read the texts to learn from. Sets `stored` to those that the vocabulary stores: it
-/// serves words between spaces where the texts are trees, of which --mode leaves takes the words. Throws UsageError
-/// where
-/// --mode does not fit --type.
+/// serves sentences where the texts are trees, of which --mode leaves takes the words. Throws UsageError where --mode
+/// does not fit --type.
 TextSteps reading_steps(const BuildVocabOptions& options, TextSteps& stored) {
   FirstStageOptions first_stage = options.first_stage;
   TokenMode& mode = first_stage.steps.mode;
@@ -258,7 +257,7 @@ TextSteps reading_steps(const BuildVocabOptions& options, TextSteps& stored) {
                      std::string(enum_name(options.type)) + " (trees need --type trees, which needs no --mode)");
   stored = first_stage.resolved();
   const TextSteps steps = stored;
-  if (stored.mode == TokenMode::leaves) stored.mode = TokenMode::none;
+  if (stored.mode == TokenMode::leaves) stored.mode = TokenMode::ascii_words;
   return steps;
 }
 
@@ -317,8 +316,9 @@ void check_shortlist_options(const BuildVocabOptions& options) {
                      " (a source and a target text of pieces are needed)");
   if (!options.shortlist.alignments.empty() && is_given(options.given, "iterations"))
     throw UsageError("--iterations: has no use with --alignments");
-  check_standard_input(
-      {{"--shortlist", texts[0]}, {"--shortlist", texts[1]}, {"--alignments", options.shortlist.alignments}});
+  check_standard_input({{"--shortlist", tool_input(texts[0]).path},
+                        {"--shortlist", tool_input(texts[1]).path},
+                        {"--alignments", options.shortlist.alignments}});
 }
 
 /// The words of all texts to learn from.

@@ -17,7 +17,6 @@
 #include "heed/nn/position_table.h"
 #include "heed/run/device_choice.h"
 #include "heed/run/image_inspector.h"
-#include "heed/run/line_pipeline.h"
 #include "heed/run/number_ranges.h"
 #include "heed/run/peer_options.h"
 #include "heed/run/sentence_reader.h"
@@ -256,7 +255,7 @@ void check_options(const InspectAttentionOptions& options) {
     throw UsageError("--gold: the alignments are those of given targets (-t TARGET or --tsv)");
   if (options.tsv && !options.target.empty())
     throw UsageError("--tsv and --target exclude each other: the targets are in one place");
-  check_standard_input({{"the input", options.input}, {"--target", options.target}, {"--gold", options.report.gold}});
+  check_standard_input({tool_input(options.input), {"--target", options.target}, {"--gold", options.report.gold}});
   if (options.beam_size && (options.tsv || !options.target.empty()))
     throw UsageError("--beam-size is for translating, but the targets are given (leave one of them out)");
 }

@@ -15,7 +15,6 @@
 #include "heed/run/kernel_data.h"
 #include "heed/run/kernel_pictures.h"
 #include "heed/run/kernel_width.h"
-#include "heed/run/line_pipeline.h"
 #include "heed/run/peer_options.h"
 
 namespace heed {
@@ -151,9 +150,7 @@ class RegressionRun {
     refuse(!shows(RegressionFormat::tsv), {"header"}, "without --format tsv");
     refuse(!shows(RegressionFormat::plot) && !shows(RegressionFormat::heatmap), {"width", "ascii", "color"},
            "without --format plot or heatmap");
-    const std::string pairs = options_.make ? "" : options_.input;
-    check_standard_input(
-        {{"the input", !options_.make && pairs.empty() ? "-" : pairs}, {"--queries", options_.queries}});
+    if (!options_.make) check_standard_input({tool_input(options_.input), {"--queries", options_.queries}});
     for (const double limit : {options_.from.value_or(0), options_.to.value_or(0)})
       if (std::abs(limit) > kLargestKey) throw UsageError("--from and --to: must be between -1e150 and 1e150");
     if (options_.from && options_.to && *options_.from > *options_.to)

@@ -1,6 +1,5 @@
 #include "heed/run/line_pipeline.h"
 
-#include "heed/base/error.h"
 #include "heed/base/streams.h"
 
 namespace heed {
@@ -29,15 +28,6 @@ struct Chunk {
 
 LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 policy) {
   return path.empty() || path == "-" ? LineReader(in, input_name("-"), policy) : LineReader(path, policy);
-}
-
-void check_standard_input(const std::vector<NamedFile>& inputs) {
-  const NamedFile* first = nullptr;
-  for (const NamedFile& input : inputs) {
-    if (input.path != "-") continue;
-    if (first) throw UsageError(input.name + " - reads standard input, and so does " + first->name + " (give files)");
-    first = &input;
-  }
 }
 
 void run_line_pipeline(LineReader& reader, int threads, const LineStages& job) {

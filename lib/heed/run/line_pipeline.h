@@ -15,14 +15,6 @@ namespace heed {
 /// Opens the input that an option names: `in` for "-" and "", otherwise the file `path`.
 LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 policy);
 
-/// A file, and what names it: an option, such as "--model", or words such as "the input".
-struct NamedFile {
-  std::string name, path;
-};
-
-/// Throws UsageError when several of a program's inputs have the path "-", which is standard input.
-void check_standard_input(const std::vector<NamedFile>& inputs);
-
 /// The functions that run_line_pipeline() calls.
 struct LineStages {
   /// Appends the output for one input line to `out`. `number` is the line number, from 1. Called on several threads at

@@ -82,7 +82,7 @@ void check_options(const TokenizeOptions& options) {
     for (const std::string_view name :
          {"model", "truecase", "codes", "output", "output-format", "detokenize", "check", "stats"})
       if (given(name)) throw UsageError("--train-truecaser: has no use with --" + std::string(name));
-  check_standard_input({{"the input", options.input.empty() ? "-" : options.input},
+  check_standard_input({tool_input(options.input),
                         {"--model", options.model},
                         {"--codes", options.codes},
                         {"--vocabulary", options.vocabulary},

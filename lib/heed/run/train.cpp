@@ -38,8 +38,7 @@ void run_average(const TrainOptions& options, Log& log) {
   if (holds_training(options.output))
     throw Error(
         Position{options.output},
-        "holds a training that can go on, which the average would replace (name another file with -o, or remove "
-        "it)");
+        "holds the state of a training, which the average would replace (name another file with -o, or remove it)");
   save_checkpoint(options.output, average_checkpoints(options.average));
   log.info("wrote " + options.output + ", the average of " + std::to_string(options.average.size()) +
            (options.average.size() == 1 ? " model" : " models"));

@@ -11,7 +11,6 @@
 #include "heed/base/streams.h"
 #include "heed/cost/cluster.h"
 #include "heed/model/model_config.h"
-#include "heed/run/line_pipeline.h"
 #include "heed/train/training_length.h"
 
 namespace heed {
@@ -85,16 +84,18 @@ void check_plot(const TrainOptions& options) {
   add_files(files, "--pretrained-model", {options.pretrained_model});
   add_files(files, "--teacher", options.batch.teacher);
   add_files(files, "--plot-with", options.run.plot_with);
+  add_files(files, "--log", {options.common.log});
   for (const auto& [option, file] : files)
     if (is_same_path(options.run.plot, file))
       throw UsageError("--plot " + options.run.plot + ": is the file of " + option +
                        ", which the picture would replace (name another file)");
 }
 
-/// Returns whether a file can be opened and read again: it is neither standard input nor a pipe.
-bool can_be_read_again(const std::string& file) {
+/// Returns whether a file can be read only once, as standard input and pipes can.
+bool is_stream(const std::string& file) {
   struct stat found;
-  return file != "-" && (::stat(file.c_str(), &found) != 0 || S_ISREG(found.st_mode));
+  return file == "-" || (::stat(file.c_str(), &found) == 0 &&
+                         (S_ISFIFO(found.st_mode) || S_ISSOCK(found.st_mode) || S_ISCHR(found.st_mode)));
 }
 
 /// Throws UsageError where the options give too few or too many vocabularies.
@@ -107,10 +108,10 @@ void check_vocabularies(const TrainOptions& options) {
       throw UsageError("no vocabulary for the sentences (-v VOCAB; build-vocab makes it)");
     if (options.vocabularies.empty())
       for (const auto& [option, file] : training_files(options))
-        if (!can_be_read_again(file))
-          throw UsageError(
-              option + " " + file +
-              ": labels are read twice, which standard input and pipes cannot be (give a file, or the labels with -v)");
+        if (is_stream(file))
+          throw UsageError(option + " " + file +
+                           ": images and labels are read twice, which standard input and pipes cannot be (give a file, "
+                           "or the labels with -v)");
     return;
   }
   if (options.vocabularies.empty()) throw UsageError("no vocabulary (-v VOCAB [VOCAB]; build-vocab makes them)");
@@ -126,7 +127,9 @@ void check_training(const TrainOptions& options) {
   if (!options.train_sets.empty() && options.train_sets.size() != 2)
     throw UsageError("-t takes two files, source and target (one file with both: --tsv)");
   if (options.valid_sets.size() > 2) throw UsageError("--valid-sets takes two files, source and target, or a TSV");
-  check_standard_input(text_files(options));
+  std::vector<NamedFile> inputs = text_files(options);
+  add_files(inputs, "-v", options.vocabularies);
+  check_standard_input(inputs);
   check_vocabularies(options);
   if (options.vocabularies.size() > 2) throw UsageError("-v takes one vocabulary, or two: source and target");
   if (options.model.empty() && !options.check) throw UsageError("no name for the model (-m MODEL.h5)");

@@ -9,7 +9,6 @@
 #include "heed/base/streams.h"
 #include "heed/checkpoint/integrity.h"
 #include "heed/decode/score_rules.h"
-#include "heed/run/line_pipeline.h"
 
 namespace heed {
 namespace {
@@ -126,9 +125,7 @@ void check_options(const TranslateOptions& options) {
   if (options.search.length_penalty > 0 && is_given(options.given, "normalize"))
     throw UsageError("--normalize: --length-penalty takes its place (leave one of them out)");
   options.search.validate();
-  check_standard_input({{"the input", options.input.empty() ? "-" : options.input},
-                        {"--score", options.score},
-                        {"--shortlist", options.shortlist}});
+  check_standard_input({tool_input(options.input), {"--score", options.score}, {"--shortlist", options.shortlist}});
   if (scoring && options.on_long == OverlongLine::copy)
     throw UsageError("--on-long copy has nothing to copy with --score (take crop, empty or fail)");
   if (scoring && !options.shortlist.empty())

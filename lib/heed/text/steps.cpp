@@ -97,6 +97,10 @@ struct TextPipeline::Parts {
       case TokenMode::words:
         join_words(line, out);
         break;
+      case TokenMode::ascii_words:
+        out.clear();
+        for (const std::string_view word : words_of_line(line)) (out += out.empty() ? "" : " ") += word;
+        break;
       case TokenMode::none:
         out.assign(line);
         if (steps.escape) clean_spaces(out);
@@ -137,6 +141,7 @@ struct TextPipeline::Parts {
         plain = join_characters(tokens);
         break;
       case TokenMode::words:
+      case TokenMode::ascii_words:
       case TokenMode::none:
       case TokenMode::trees:
       case TokenMode::leaves:

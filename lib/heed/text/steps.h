@@ -13,19 +13,20 @@ namespace heed {
 
 /// The tokeniser that splits a raw line into tokens: Moses' tokenizer.perl (moses), the tokeniser of the NIST script
 /// mteval-v13a (mteval_13a), the international tokeniser of mteval-v14 (intl), one token for each character
-/// (character), the words between white space (words), or no tokeniser (none). Two modes read constituency trees in
-/// brackets: `trees` makes linear trees of them, and `leaves` takes their words (see text/trees/linear_tree.h). Two
-/// modes are for models that read images: in `labels` a whole line is one token, in which U+2581 stands for each space,
-/// and in `images` the line is the path of an image, whose pieces are bytes (TextModel::of_images()).
-enum class TokenMode { moses, mteval_13a, intl, character, words, none, trees, leaves, labels, images };
+/// (character), the words between white space (words) or between white space of ASCII (ascii_words), or no tokeniser
+/// (none). Two modes read constituency trees in brackets: `trees` makes linear trees of them, and `leaves` takes their
+/// words (see text/trees/linear_tree.h); `ascii_words` finds the same words in a sentence. Two modes are for models
+/// that read images: in `labels` a whole line is one token, in which U+2581 stands for each space, and in `images` the
+/// line is the path of an image, whose pieces are bytes (TextModel::of_images()).
+enum class TokenMode { moses, mteval_13a, intl, character, words, ascii_words, none, trees, leaves, labels, images };
 
 template <>
 struct EnumNames<TokenMode> {
   static constexpr std::pair<TokenMode, std::string_view> values[] = {
       {TokenMode::moses, "moses"},    {TokenMode::mteval_13a, "13a"}, {TokenMode::intl, "intl"},
-      {TokenMode::character, "char"}, {TokenMode::words, "words"},    {TokenMode::none, "none"},
-      {TokenMode::trees, "trees"},    {TokenMode::leaves, "leaves"},  {TokenMode::labels, "labels"},
-      {TokenMode::images, "images"}};
+      {TokenMode::character, "char"}, {TokenMode::words, "words"},    {TokenMode::ascii_words, "ascii-words"},
+      {TokenMode::none, "none"},      {TokenMode::trees, "trees"},    {TokenMode::leaves, "leaves"},
+      {TokenMode::labels, "labels"},  {TokenMode::images, "images"}};
 };
 
 /// The Unicode normalisation form of a raw line; `none` leaves the characters as they are.

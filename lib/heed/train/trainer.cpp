@@ -256,11 +256,12 @@ void Trainer::roll_back(const std::string& why) {
       found == saved->arrays.end() ? values.fill_zero() : copy(values, found->second);
     }
     state() = std::move(saved->state);
+    forget_missing_kept();
   } else {
     state() = {};
     for (auto& [name, values] : run.arrays) values.fill_zero();
     run_together(ranks_, [&] { set_first_parameters(run.checkpoint, abandoned.seed, parts_.pretrained_model); });
-    std::ranges::copy(run.checkpoint.parameters.flat(), trained().flat().begin());
+    if (smoothing()) std::ranges::copy(run.checkpoint.parameters.flat(), trained().flat().begin());
   }
   step_->take_over();
   keep_after_rollback(abandoned, state());
@@ -290,10 +291,16 @@ void Trainer::forget_missing_best() {
   }
 }
 
-/// Forgets each kept model whose file is missing, because an average took its place or the user removed the file.
+/// Forgets each kept model whose file is missing. Call it while the loaded state still says whether it is that of a
+/// finished training: the average of such a training took the place of the kept models. In any other state a missing
+/// file changes the average that is to come, and a warning says so.
 void Trainer::forget_missing_kept() {
   std::erase_if(state().kept_updates, [&](std::int64_t update) {
-    return ranks_.any(is_first() && ::access(kept_model_file(parts_.path, update).c_str(), F_OK) != 0);
+    const std::string file = kept_model_file(parts_.path, update);
+    if (!ranks_.any(is_first() && ::access(file.c_str(), F_OK) != 0)) return false;
+    if (!state().finished && options_.average_last > 0)
+      parts_.log.warn(file + ": is missing; the average of --average-last leaves it out");
+    return true;
   });
 }
 
@@ -455,6 +462,7 @@ bool Trainer::finish_if_done() {
 }
 
 bool Trainer::already_finished() {
+  forget_missing_kept();
   if (options_.keep_best) forget_missing_best();
   const bool saved_as_finished = state().finished;
   state().finished = finish_if_done() && saved_as_finished;
@@ -480,7 +488,6 @@ void Trainer::finish_interrupted() {
 }
 
 Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
-  forget_missing_kept();
   if (already_finished()) {
     drop_old_kept(static_cast<std::size_t>(options_.keep_last));
     plot();

@@ -136,7 +136,7 @@ TEST_CASE("a learnt unigram model has the parts that many words share") {
   CHECK(pieces == learn_unigram(some_words(), {.size = 40, .character_coverage = 1, .threads = 3}));
 }
 
-TEST_CASE("a text of 10^15 bytes gives the pieces of a text with a millionth of its counts") {
+TEST_CASE("counts of 10^12 give the pieces of a millionth of these counts") {
   const auto learn = [](std::int64_t count) {
     WordCounts words;
     for (std::size_t i = 0; i < some_words().size(); ++i) words.add(some_words().word(i), count);
