@@ -198,7 +198,8 @@ void PngCanvas::dot(Point center, double radius, Rgb fill, std::string_view) {
 }
 
 void PngCanvas::text(Point at, std::string_view raw, const TextStyle& style) {
-  const std::string text = drawable(raw);
+  const std::string shown = drawable(raw);
+  const std::string_view text = shown;
   std::vector<Run> runs;
   double pen = 0;
   bool missing = false;
@@ -212,7 +213,7 @@ void PngCanvas::text(Point at, std::string_view raw, const TextStyle& style) {
     for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end) {
       const char32_t letter = decode_utf8(text, end);
       double next = pen;
-      const std::string one = text.substr(begin, end - begin);
+      const std::string_view one = text.substr(begin, end - begin);
       auto glyphs = shape(usual, style.size, one, next, missing);
       cairo_font_face_t* const face = missing ? cairo_->font(style.bold, letter) : usual;
       if (missing) glyphs = shape(face, style.size, one, next = pen, missing);

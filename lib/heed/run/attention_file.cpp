@@ -3,28 +3,24 @@
 #include <unistd.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "heed/base/streams.h"
+#include "heed/text/strings/scan.h"
 
 namespace heed {
 namespace {
 
 /// Returns a text with U+2400 (SYMBOL FOR NULL) in place of each U+0000, because a text of HDF5 ends at U+0000.
-std::string h5_text(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\0')
-      out += "\xE2\x90\x80";
-    else
-      out += c;
-  }
-  return out;
+std::string h5_text(std::string text) {
+  replace_all(text, std::string_view("\0", 1), "\u2400");
+  return text;
 }
 
 std::vector<std::string> h5_texts(std::vector<std::string> texts) {
-  for (std::string& text : texts) text = h5_text(text);
+  for (std::string& text : texts) text = h5_text(std::move(text));
   return texts;
 }
 

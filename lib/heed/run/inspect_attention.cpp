@@ -215,16 +215,16 @@ std::vector<PositionTable> read_positions(const InspectAttentionOptions& options
     for (const PositionTable& each : all) numbers += each.values.size();
     return numbers;
   };
-  const std::vector<PositionTable> first = tables(1);
-  if (first.empty() && std::holds_alternative<SwinConfig>(checkpoint.model->config()))
+  std::vector<PositionTable> found = tables(options.report.positions.value_or(kPositions));
+  if (found.empty() && std::holds_alternative<SwinConfig>(checkpoint.model->config()))
     throw UsageError("--kind positions: " + options.model +
                      " encodes positions by biases within windows, which this tool does not show");
-  if (first.empty())
+  if (found.empty())
     throw UsageError(
         "--kind positions: this model does not encode positions (train --transformer-positions makes models that do)");
-  if (options.report.positions && size(first) == size(tables(2)))
+  if (options.report.positions && size(tables(1)) == size(tables(2)))
     throw UsageError("--positions: has no use with " + options.model + ", whose tables have a fixed size");
-  return tables(options.report.positions.value_or(kPositions));
+  return found;
 }
 
 /// Writes how the model encodes positions.

@@ -99,7 +99,10 @@ struct TextPipeline::Parts {
         break;
       case TokenMode::ascii_words:
         out.clear();
-        for (const std::string_view word : words_of_line(line)) (out += out.empty() ? "" : " ") += word;
+        for (const std::string_view word : words_of_line(line)) {
+          if (!out.empty()) out += ' ';
+          out += word;
+        }
         break;
       case TokenMode::none:
         out.assign(line);
