@@ -7,13 +7,10 @@
 #include <doctest/doctest.h>
 
 #include "heed/tensor/cuda_device.h"
-#include "heed/tensor/cuda_language.h"
 #include "heed/tensor/device.h"
 
 namespace heed {
 namespace {
-
-__global__ void unused_kernel() {}
 
 TEST_CASE(
     "memory of a GPU: tensors are aligned for cuBLASLt, and too much shared memory is an error that says what to do") {
@@ -21,8 +18,7 @@ TEST_CASE(
   CudaContext& gpu = device.context();
   for (int i = 0; i < 3; ++i)
     CHECK(reinterpret_cast<std::uintptr_t>(gpu.arena.tensor<float>({3}).data()) % kGpuAlignment == 0);
-  launch(gpu, {1, 32, 100 << 10}, unused_kernel);
-  CHECK_THROWS_WITH_AS(launch(gpu, {1, 32, 300 << 10}, unused_kernel),
+  CHECK_THROWS_WITH_AS(allow_shared_memory(gpu, nullptr, 300 << 10),
                        doctest::Contains("KiB of shared memory for the threads of a block, and a kernel needs 300 KiB: "
                                          "give attention more heads, which makes each of them narrower, or take "
                                          "--device cpu"),

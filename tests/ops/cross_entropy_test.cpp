@@ -73,16 +73,19 @@ TEST_CASE("cross-entropy with soft targets: gradients, one teacher and two of ot
   const std::vector<TeacherStates<double>> teachers{teacher(4, true), teacher(6, false)};
   for (const std::size_t count : {1, 2})
     for (const bool mixed : {false, true}) {
-      const SoftTargets<double> soft{std::span(teachers).first(count), 0.7};
       CrossEntropyOptions options{.label_smoothing = 0.1, .scale = 0.25};
       if (mixed) options.second_targets = second;
       if (mixed) options.second_shares = shares;
-      require_gradients({{5, 4}, {7, 4}, {7}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
-        return projection_cross_entropy(graph, in[0], in[1], in[2], first, options, nullptr, soft);
-      });
-      require_gradients({{5, 4}, {7, 4}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
-        return projection_cross_entropy(graph, in[0], in[1], {}, first, options, nullptr, soft);
-      });
+      std::vector<TeacherStates<double>> on_device;  // until the backward pass
+      const auto loss = [&](Graph<double>& graph, const std::vector<Variable<double>>& in, Variable<double> bias) {
+        on_device.clear();
+        for (const TeacherStates<double>& t : std::span(teachers).first(count))
+          on_device.push_back({graph.device().upload(t.hidden), graph.device().upload(t.weight),
+                               t.bias ? graph.device().upload(t.bias) : Tensor<double>()});
+        return projection_cross_entropy(graph, in[0], in[1], bias, first, options, nullptr, {on_device, 0.7});
+      };
+      require_gradients({{5, 4}, {7, 4}, {7}}, [&](auto& graph, auto& in) { return loss(graph, in, in[2]); });
+      require_gradients({{5, 4}, {7, 4}}, [&](auto& graph, auto& in) { return loss(graph, in, {}); });
     }
 }
 
