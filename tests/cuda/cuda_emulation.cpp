@@ -74,10 +74,11 @@ struct Thread {
   unsigned mask = 0;        // the lanes that it waits for
   std::source_location at;  // where it waits for them
   bool ended = false;
-  std::uint64_t value = 0;     // what it hands to the other lanes
-  int source = 0;              // the lane whose value it wants
-  std::uint64_t received = 0;  // the value that it has got
-  unsigned votes = 0;          // the lanes of `mask` whose value is not 0
+  std::uint64_t value = 0;                                 // what it hands to the other lanes
+  int source = 0;                                          // the lane whose value it wants
+  std::uint64_t received = 0;                              // the value that it has got
+  unsigned votes = 0;                                      // the lanes of `mask` whose value is not 0
+  std::vector<std::pair<void*, const void*>> late_copies;  // of copy_later()
 };
 
 /// The memory of the GPU: areas of whole pages, which are protected unless the emulated GPU reads or writes them.
@@ -220,6 +221,7 @@ class Block {
       thread.place.block = block;
       thread.fibre = nullptr;
       thread.ended = false;
+      thread.late_copies.clear();
     }
     Block* const before = std::exchange(running, this);
     while (left_ > 0 && !thrown_) {
@@ -258,6 +260,8 @@ class Block {
       Block& block = *running;
       try {
         block.kernel_();
+        if (!block.current_->late_copies.empty())
+          throw Error("emulation of CUDA: a thread ends before it waits for its copies");
       } catch (...) {
         block.thrown_ = std::current_exception();
       }
@@ -545,6 +549,22 @@ void load_matrices(std::uint32_t (&words)[4], const std::uint32_t* row, bool tra
                            : element(m, g, 2 * t) | element(m, g, 2 * t + 1) << 16;
   exchange(kAll, address, 0);  // waits until all lanes have read the addresses
   std::copy_n(loaded, 4, words);
+}
+
+void copy_later(void* to, const void* from) {
+  require_alignment(to);
+  require_alignment(from);
+  running->current().late_copies.emplace_back(to, from);
+}
+
+void wait_for_copies() {
+  constexpr std::size_t kBytes = 16;
+  for (const auto& [to, from] : running->current().late_copies)
+    if (from)
+      std::memcpy(to, from, kBytes);
+    else
+      std::memset(to, 0, kBytes);
+  running->current().late_copies.clear();
 }
 
 }  // namespace heed::emulation

@@ -98,6 +98,10 @@ void require_alignment(const void* address);
 /// Stands in for ldmatrix.x4 (see tensor/cuda_mma.h): all lanes of a warp load four matrices, whose rows must be
 /// aligned.
 void load_matrices(std::uint32_t (&words)[4], const std::uint32_t* row, bool transposed);
+/// Stands in for cp.async: copies 16 bytes to the memory of the block as late as CUDA allows, when this thread calls
+/// wait_for_copies(). A null address stands for zeros. Both addresses must be aligned.
+void copy_later(void* to, const void* from);
+void wait_for_copies();
 /// Returns the number of the calling thread within its warp of 32 threads.
 int lane();
 

@@ -33,7 +33,7 @@ struct GradientPlace {
   std::int64_t stride;
   bool empty;
 
-  explicit operator bool() const { return full || rounded; }
+  __host__ __device__ explicit operator bool() const { return full || rounded; }
   __device__ void store(std::int64_t row, std::int64_t column, T sum) const {
     const std::int64_t i = row * stride + column;
     if (rounded)
@@ -99,13 +99,13 @@ __device__ std::int64_t relative_vector(const AttentionOperands<T, E>& a, std::i
 }
 
 /// Returns the logit of query i and key j from their product, or minus infinity where the query does not attend to the
-/// key. `key_products` are those of the query with the relative vectors.
-template <class T, class E>
-__device__ T logit(const AttentionOperands<T, E>& a, const AttentionTile<T, E>& tile, std::int64_t i, std::int64_t j,
-                   T product, T scale, const T* key_products) {
+/// key. `key_products` are those of the query with the relative vectors; it may be null where there are none.
+template <class T, class E, class Row>
+__device__ T logit(const AttentionOperands<T, E>& a, const AttentionTile<T, E>& tile, Row i, Row j, T product, T scale,
+                   const T* key_products) {
   if (i >= tile.place.queries || j >= tile.place.keys || (a.causal && j > i)) return static_cast<T>(-INFINITY);
   T sum = product * scale;
-  if (a.relative_keys) sum += key_products[relative_vector(a, i, j)];
+  if (key_products && a.relative_keys) sum += key_products[relative_vector(a, i, j)];
   if (a.bias) sum += a.bias[tile.head * a.bias_stride + tile.place.bias_begin + i * tile.place.bias_step + j];
   return sum;
 }
@@ -124,12 +124,13 @@ __device__ std::int64_t keys_of_tile(const AttentionOperands<T, E>& a, const Att
 }
 
 /// Computes the gradient of an attention weight before the dropout, for query i and key j, from the product of the
-/// gradient of the query's result with the key's value.
-template <class T, class E>
-__device__ T weight_gradient(const AttentionOperands<T, E>& a, const AttentionTile<T, E>& tile, std::int64_t i,
-                             std::int64_t j, T product, const T* value_products) {
-  const std::int64_t at = tile.weights_at + i * tile.place.keys + j;
-  if (a.relative_values) product += value_products[relative_vector(a, i, j)];
+/// gradient of the query's result with the key's value. `value_products` may be null where there are no relative
+/// vectors.
+template <class T, class E, class Row>
+__device__ T weight_gradient(const AttentionOperands<T, E>& a, const AttentionTile<T, E>& tile, Row i, Row j, T product,
+                             const T* value_products) {
+  const std::int64_t at = tile.weights_at + std::int64_t{i} * tile.place.keys + j;
+  if (value_products && a.relative_values) product += value_products[relative_vector(a, i, j)];
   product = drop(product, a.mask, at);
   return a.weights_gradient ? product + a.weights_gradient[at] : product;
 }
@@ -145,11 +146,10 @@ inline const TileBegin* upload_tiles(CudaContext& device, PackedOffsets rows, st
   return upload<TileBegin>(device, begins);
 }
 
-/// Returns the operands of the kernels, in memory of the device's arena, with tiles of `tile_rows` queries. `tiles`
-/// receives their number. The caller sets query, key, value and their strides.
+/// Returns the operands of the kernels, in memory of the device's arena. The caller sets query, key, value and their
+/// strides, and the tiles.
 template <class E, class T>
-AttentionOperands<T, E> operands_of(CudaContext& device, const AttentionArrays<T>& a, std::int32_t tile_rows,
-                                    std::int64_t& tiles) {
+AttentionOperands<T, E> operands_of(CudaContext& device, const AttentionArrays<T>& a) {
   const PositionArrays<T>& positions = a.positions;
   std::vector<SequencePlace> places;
   std::int64_t weights_at = 0;
@@ -187,7 +187,7 @@ AttentionOperands<T, E> operands_of(CudaContext& device, const AttentionArrays<T
           .distance = positions.distance,
           .vectors = positions.relative_vectors(a.causal),
           .places = upload<SequencePlace>(device, places),
-          .tiles = upload_tiles(device, a.queries, tile_rows, tiles),
+          .tiles = nullptr,
           .normalisers = nullptr,
           .row_sums = nullptr,
           .key_products = nullptr,

@@ -388,7 +388,8 @@ void attention_forward(CudaContext& device, const AttentionArrays<T>& arrays, T*
     if (attends_in_bfloat16(device, arrays)) return tensor_core_attention_forward(device, arrays, kept, out);
   const ArenaScope scope(device.arena);
   std::int64_t tiles = 0;
-  AttentionOperands<T> a = operands_of<T>(device, arrays, kRows, tiles);
+  AttentionOperands<T> a = operands_of<T>(device, arrays);
+  a.tiles = upload_tiles(device, arrays.queries, kRows, tiles);
   set_operands(device, arrays, a);
   a.normalisers = kept;
   launch(device, tile_shape(a, tiles, 1, a.d + 2 * a.vectors), attention_kernel<T>, a, out.full.data());
@@ -406,7 +407,8 @@ void attention_backward(CudaContext& device, const AttentionArrays<T>& arrays, c
       return tensor_core_attention_backward(device, arrays, kept, out, out_gradient);
   const ArenaScope scope(device.arena);
   std::int64_t query_tiles = 0, key_tiles = 0;
-  AttentionOperands<T> a = operands_of<T>(device, arrays, kRows, query_tiles);
+  AttentionOperands<T> a = operands_of<T>(device, arrays);
+  a.tiles = upload_tiles(device, arrays.queries, kRows, query_tiles);
   set_operands(device, arrays, a);
   prepare_backward(device, arrays, kept, a);
   a.out_gradient = out_gradient.full.data();

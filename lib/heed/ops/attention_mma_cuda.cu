@@ -1,9 +1,16 @@
 // Attention by the tensor cores of a GPU, in bfloat16 with sums in float32 (Dao 2023, "FlashAttention-2").
 //
-// A block of threads computes a tile of 64 queries of one head, and walks over the keys, 32 at a time; each of its four
-// warps has 16 of the queries. The logits of a step stay in the registers of the tensor cores (see
-// tensor/cuda_mma.h), where the softmax turns them into the left operand of the product with the values. The backward
-// pass computes the logits again, first for tiles of queries and then for tiles of keys.
+// A block of threads computes a tile of queries of one head, and walks over the keys, 32 at a time; each of its warps
+// has 16 of the queries. The logits of a step stay in the registers of the tensor cores (see tensor/cuda_mma.h), where
+// the softmax turns them into the left operand of the product with the values. While a step is computed, the rows of
+// the next one are on their way to shared memory.
+//
+// The backward pass computes the logits again. Where all queries and keys of a sequence fit into a tile, as they do in
+// most sentences, one block computes all gradients of a head. Of longer sequences, one kernel computes the gradients
+// of tiles of queries, and another one those of tiles of keys: sums of parts that several blocks have computed would
+// depend on the order in which the blocks end.
+//
+// Tiles of short sequences have 32 rows and two warps, others 64 rows and four, so that few threads have no row.
 //
 // Operands are bfloat16 numbers. In most trainings the op that computed them has stored them so; others are rounded
 // before. Rows are copied to shared memory as words of two numbers. Where a product sums over rows instead of columns,
@@ -14,32 +21,34 @@
 namespace heed {
 namespace {
 
-constexpr int kWarps = 4, kRows = 16 * kWarps;  // of a tile
-constexpr int kStep = 32;                       // the keys, or queries, of a step
-constexpr unsigned kThreads = 32 * kWarps;
-constexpr int kParts = kStep / 8;  // a product with 8 rows of the step has a part of the registers
-/// The words of a row in shared memory: four more than it has, so that the rows lie in different banks.
+constexpr int kStep = 32;  // the keys, or queries, of a step
+/// The warps of the tiles of short and of long sequences; each warp has 16 rows.
+constexpr int kShortWarps = 2, kLongWarps = 4;
+/// The words of a row of D numbers in shared memory: four more than it has, so that the rows lie in different banks.
 template <int D>
 constexpr int kRowWords = D / 2 + 4;
 
-using Parts = float[kParts][4];  // of a matrix [16, kStep] in the registers of a warp
+/// A matrix [16, 8 N] in the registers of a warp.
+template <int N>
+using Parts = float[N][4];
 
 using Operands = AttentionOperands<float, Bfloat16>;
 using Tile = AttentionTile<float, Bfloat16>;
 
-/// Copies `all` rows of d columns to shared memory, as words of two columns. Rows from `count` on, and columns from d
-/// on, are zeros.
-template <int D>
-__device__ void copy_rows(const Bfloat16* rows, std::int64_t stride, std::int64_t count, std::int64_t d, int all,
-                          std::uint32_t* words) {
+/// Begins to copy `all` rows of d columns to shared memory, as words of two columns. Rows from `count` on, and columns
+/// from d on, are zeros. See begin_copy() for when the rows are there.
+template <int D, int Warps>
+__device__ __forceinline__ void fetch_rows(const Bfloat16* rows, std::int64_t stride, int count, int d, int all,
+                                           std::uint32_t* words) {
+  constexpr int kThreads = 32 * Warps;
   const int thread = static_cast<int>(threadIdx.x);
   const bool in_eights = d % 8 == 0 && stride % 8 == 0 && reinterpret_cast<std::uintptr_t>(rows) % 16 == 0;
   if (in_eights) {
+    HEED_UNROLL
     for (int e = thread; e < all * (D / 8); e += kThreads) {
       const int row = e / (D / 8), column = e % (D / 8) * 8;
-      EightNumbers numbers{};
-      if (row < count && column < d) numbers = load_eight(rows + row * stride + column);
-      store_eight(numbers, words + row * kRowWords<D> + column / 2);
+      const bool exists = row < count && column < d;
+      begin_copy(words + row * kRowWords<D> + column / 2, exists ? rows + row * stride + column : rows, exists);
     }
     return;
   }
@@ -52,9 +61,30 @@ __device__ void copy_rows(const Bfloat16* rows, std::int64_t stride, std::int64_
   }
 }
 
+/// Waits until the rows that the threads of this block have fetched are there for all of them.
+__device__ __forceinline__ void wait_for_rows() {
+  wait_for_copies();
+  __syncthreads();
+}
+
+/// These kernels know no relative vectors (see logit() and weight_gradient()).
+constexpr const float* kNoProducts = nullptr;
+
+/// Returns the number of the attention weight of query i and key j.
+__device__ __forceinline__ std::int64_t weight_at(const Tile& tile, int i, int j) {
+  return tile.weights_at + std::int64_t{i} * tile.place.keys + j;
+}
+
+/// Stores the gradient of the logit of query i and key j where another kernel wants it.
+__device__ __forceinline__ void store_logit_gradient(const Operands& a, const Tile& tile, int i, int j,
+                                                     float gradient) {
+  if (a.logit_gradients && i < tile.place.queries && j < tile.place.keys)
+    a.logit_gradients[weight_at(tile, i, j)] = gradient;
+}
+
 /// The place of a thread in the matrices of a warp (see tensor/cuda_mma.h).
 struct Lane {
-  int g = lane_of_warp() / 4, t = lane_of_warp() % 4;
+  int l = lane_of_warp(), g = l / 4, t = l % 4;
   int first_row = static_cast<int>(threadIdx.x) / 32 * 16;  // of the warp in its tile
 
   /// Returns the row of element e in the tile, and its column among the columns of part n.
@@ -62,20 +92,24 @@ struct Lane {
   __device__ int column(int n, int e) const { return n * 8 + 2 * t + e % 2; }
 };
 
-/// Computes the products of the warp's rows of a tile and of the rows of a step, both with D columns.
-template <int D>
-__device__ void row_products(const std::uint32_t* tile, const std::uint32_t* step, const Lane& lane, Parts& products) {
+/// Computes the products of the warp's rows of a tile and of `count` rows of a step, both with D columns. The products
+/// with other rows are 0.
+template <int D, int N>
+__device__ __forceinline__ void row_products(const std::uint32_t* tile, const std::uint32_t* step, int count,
+                                             const Lane& lane, Parts<N>& products) {
   for (auto& part : products)
     for (float& element : part) element = 0;
   // The rows that this lane names: of a matrix [16, 16] of the tile, and of two matrices [8, 16] of the step.
-  const int l = lane_of_warp();
+  const int l = lane.l;
   const std::uint32_t* const of_tile = tile + (lane.first_row + l % 16) * kRowWords<D> + l / 16 * 4;
   const std::uint32_t* const of_step = step + (l % 8 + l / 16 * 8) * kRowWords<D> + l / 8 % 2 * 4;
+  HEED_UNROLL
   for (int k = 0; k < D / 2; k += 8) {
     std::uint32_t a[4];
     load_matrices(a, of_tile + k);
     HEED_UNROLL
-    for (int n = 0; n < kParts; n += 2) {
+    for (int n = 0; n < N; n += 2) {
+      if (n * 8 >= count) continue;
       std::uint32_t b[4];
       load_matrices(b, of_step + n * 8 * kRowWords<D> + k);
       multiply_add(products[n], a, {b[0], b[1]});
@@ -84,112 +118,151 @@ __device__ void row_products(const std::uint32_t* tile, const std::uint32_t* ste
   }
 }
 
-/// Adds to sums [16, D] the product of a matrix [16, kStep] in registers and of the rows of a step.
+/// Adds to sums [16, D] the product of a matrix [16, 16] in registers and of 16 rows in shared memory.
 template <int D>
-__device__ void add_step_product(const Parts& matrix, const std::uint32_t* step, float (&sums)[D / 8][4]) {
-  // The row that this lane names: of two matrices [16, 8] of the step.
-  const int l = lane_of_warp();
-  const std::uint32_t* const of_step = step + l % 16 * kRowWords<D> + l / 16 * 4;
+__device__ __forceinline__ void add_product(const std::uint32_t (&a)[4], const std::uint32_t* rows, const Lane& lane,
+                                            Parts<D / 8>& sums) {
+  // The row that this lane names: of two matrices [16, 8].
+  const std::uint32_t* const of_rows = rows + lane.l % 16 * kRowWords<D> + lane.l / 16 * 4;
   HEED_UNROLL
-  for (int k = 0; k < kParts; k += 2) {
-    const std::uint32_t a[4] = {pack_bfloat16(matrix[k][0], matrix[k][1]), pack_bfloat16(matrix[k][2], matrix[k][3]),
-                                pack_bfloat16(matrix[k + 1][0], matrix[k + 1][1]),
-                                pack_bfloat16(matrix[k + 1][2], matrix[k + 1][3])};
-    HEED_UNROLL
-    for (int n = 0; n < D / 8; n += 2) {
-      std::uint32_t b[4];
-      load_transposed(b, of_step + k * 8 * kRowWords<D> + n * 4);
-      multiply_add(sums[n], a, {b[0], b[1]});
-      multiply_add(sums[n + 1], a, {b[2], b[3]});
-    }
+  for (int n = 0; n < D / 8; n += 2) {
+    std::uint32_t b[4];
+    load_transposed(b, of_rows + n * 4);
+    multiply_add(sums[n], a, {b[0], b[1]});
+    multiply_add(sums[n + 1], a, {b[2], b[3]});
+  }
+}
+
+/// Adds to sums [16, D] the product of a matrix [16, 8 N] in registers and of the first `count` rows of a step.
+template <int D, int N>
+__device__ __forceinline__ void add_step_product(const Parts<N>& matrix, const std::uint32_t* step, int count,
+                                                 const Lane& lane, Parts<D / 8>& sums) {
+  HEED_UNROLL
+  for (int k = 0; k < N; k += 2) {
+    if (k * 8 >= count) continue;
+    add_product<D>(
+        {pack_bfloat16(matrix[k][0], matrix[k][1]), pack_bfloat16(matrix[k][2], matrix[k][3]),
+         pack_bfloat16(matrix[k + 1][0], matrix[k + 1][1]), pack_bfloat16(matrix[k + 1][2], matrix[k + 1][3])},
+        step + k * 8 * kRowWords<D>, lane, sums);
   }
 }
 
 /// Returns the sum, or the largest, of the values of the four lanes that hold elements of the same row.
-__device__ float row_sum(float value) {
+__device__ __forceinline__ float row_sum(float value) {
   value += __shfl_xor_sync(0xFFFFFFFF, value, 1);
   return value + __shfl_xor_sync(0xFFFFFFFF, value, 2);
 }
-__device__ float row_max(float value) {
+__device__ __forceinline__ float row_max(float value) {
   value = fmaxf(value, __shfl_xor_sync(0xFFFFFFFF, value, 1));
   return fmaxf(value, __shfl_xor_sync(0xFFFFFFFF, value, 2));
 }
 
-/// Calls store(row, column, value) for the elements of `sums` [16, D] of this thread that lie within d columns and
-/// `rows` rows of the tile.
-template <int D, class Store>
-__device__ void for_each_sum(const float (&sums)[D / 8][4], const Lane& lane, std::int64_t rows, std::int64_t d,
-                             const Store& store) {
+/// Calls body(n, e) for the elements of a matrix [16, 8 N] that this thread holds.
+template <int N, class Body>
+__device__ __forceinline__ void for_each_part(const Body& body) {
   HEED_UNROLL
-  for (int n = 0; n < D / 8; ++n) HEED_UNROLL
-  for (int e = 0; e < 4; ++e)
-    if (lane.row(e) < rows && lane.column(n, e) < d) store(lane.row(e), lane.column(n, e), e, sums[n][e]);
+  for (int n = 0; n < N; ++n) HEED_UNROLL
+  for (int e = 0; e < 4; ++e) body(n, e);
 }
 
-/// Stores `sums` in rows of a gradient: from row `first` of the batch on, in the columns of a head.
-template <int D>
-__device__ void store_gradient(const float (&sums)[D / 8][4], const Lane& lane, std::int64_t rows, const Operands& a,
-                               const GradientPlace<float>& gradient, std::int64_t first, std::int32_t head) {
-  for_each_sum<D>(sums, lane, rows, a.d,
-                  [&](int row, int column, int, float sum) { gradient.store(first + row, head * a.d + column, sum); });
+/// Stores a matrix [16, D] in rows of d columns, of which those from `rows` on do not exist: in `rounded`, where that
+/// is not null, as bfloat16, and otherwise by full(row, column, number). `rounded` is the address of row 0 of the tile;
+/// rows begin `stride` elements apart.
+template <int D, class Full>
+__device__ __forceinline__ void store_rows(const Parts<D / 8>& matrix, const Lane& lane, int rows, int d,
+                                           Bfloat16* rounded, std::int64_t stride, const Full& full) {
+  const bool in_twos = d % 2 == 0 && stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(rounded) % 4 == 0;
+  if (rounded && in_twos) {
+    HEED_UNROLL
+    for (int n = 0; n < D / 8; ++n) HEED_UNROLL
+    for (int e = 0; e < 4; e += 2)
+      if (lane.row(e) < rows && lane.column(n, e) < d)
+        store_two(rounded + lane.row(e) * stride + lane.column(n, e), pack_bfloat16(matrix[n][e], matrix[n][e + 1]));
+    return;
+  }
+  for_each_part<D / 8>([&](int n, int e) {
+    const int row = lane.row(e), column = lane.column(n, e);
+    if (row >= rows || column >= d) return;
+    if (rounded)
+      rounded[row * stride + column] = to_bfloat16(matrix[n][e]);
+    else
+      full(row, column, matrix[n][e]);
+  });
 }
 
+/// Stores sums [16, D] in rows of a gradient: from row `first` of the batch on, in the columns of a head.
 template <int D>
-__global__ void __launch_bounds__(kThreads) forward_kernel(Operands a, float* out, Bfloat16* out_rounded) {
+__device__ __forceinline__ void store_gradient(const Parts<D / 8>& sums, const Lane& lane, int rows, const Operands& a,
+                                               const GradientPlace<float>& gradient, std::int64_t first,
+                                               std::int32_t head) {
+  if (!gradient) return;
+  const std::int64_t column = head * a.d;
+  store_rows<D>(sums, lane, rows, static_cast<int>(a.d),
+                gradient.rounded ? gradient.rounded + first * gradient.stride + column : nullptr, gradient.stride,
+                [&](int row, int c, float sum) { gradient.store(first + row, column + c, sum); });
+}
+
+template <int D, int Warps>
+__global__ void __launch_bounds__(32 * Warps) forward_kernel(Operands a, float* out, Bfloat16* out_rounded) {
+  constexpr int kRows = 16 * Warps, kParts = kStep / 8, kStepWords = kStep * kRowWords<D>;
   const Tile tile(a);
   std::uint32_t *const queries = shared_memory<std::uint32_t>(), *const keys = queries + kRows * kRowWords<D>,
-                       *const values = keys + kStep * kRowWords<D>;
+                       *const values = keys + 2 * kStepWords;
   const Lane lane;
   const float scale = scale_of(a), never = -INFINITY;
-  const std::int64_t rows = std::int64_t{tile.place.queries} - tile.begin;
-  copy_rows<D>(tile.query + tile.begin * a.query_stride, a.query_stride, rows, a.d, kRows, queries);
-  float sums[D / 8][4] = {}, largest[2] = {never, never}, total[2] = {};
-  const std::int64_t seen = keys_of_tile(a, tile, kRows);
-  for (std::int64_t begin = 0; begin < seen; begin += kStep) {
-    __syncthreads();
-    const std::int64_t count = tile.place.keys - begin;
-    copy_rows<D>(tile.key + begin * a.key_stride, a.key_stride, count, a.d, kStep, keys);
-    copy_rows<D>(tile.value + begin * a.value_stride, a.value_stride, count, a.d, kStep, values);
-    __syncthreads();
-    Parts p;
-    row_products<D>(queries, keys, lane, p);
-    float step_largest[2] = {never, never};
-    HEED_UNROLL
-    for (int n = 0; n < kParts; ++n) HEED_UNROLL
-    for (int e = 0; e < 4; ++e) {
-      p[n][e] = logit<float>(a, tile, tile.begin + lane.row(e), begin + lane.column(n, e), p[n][e], scale, nullptr);
-      step_largest[e / 2] = fmaxf(step_largest[e / 2], p[n][e]);
+  const int rows = tile.place.queries - tile.begin, d = static_cast<int>(a.d),
+            seen = static_cast<int>(keys_of_tile(a, tile, kRows));
+  const auto fetch = [&](int begin, int buffer) {
+    const int count = tile.place.keys - begin;
+    fetch_rows<D, Warps>(tile.key + begin * a.key_stride, a.key_stride, count, d, kStep, keys + buffer * kStepWords);
+    fetch_rows<D, Warps>(tile.value + begin * a.value_stride, a.value_stride, count, d, kStep,
+                         values + buffer * kStepWords);
+  };
+  fetch_rows<D, Warps>(tile.query + tile.begin * a.query_stride, a.query_stride, rows, d, kRows, queries);
+  fetch(0, 0);
+  wait_for_rows();
+  Parts<D / 8> sums = {};
+  float largest[2] = {never, never}, total[2] = {};
+  const bool has_rows = lane.first_row < rows;
+  for (int begin = 0, buffer = 0; begin < seen; begin += kStep, buffer ^= 1) {
+    if (begin + kStep < seen) fetch(begin + kStep, buffer ^ 1);
+    if (has_rows) {
+      const int count = seen - begin;
+      Parts<kParts> p;
+      row_products<D, kParts>(queries, keys + buffer * kStepWords, count, lane, p);
+      float step_largest[2] = {never, never};
+      for_each_part<kParts>([&](int n, int e) {
+        p[n][e] = logit(a, tile, tile.begin + lane.row(e), begin + lane.column(n, e), p[n][e], scale, kNoProducts);
+        step_largest[e / 2] = fmaxf(step_largest[e / 2], p[n][e]);
+      });
+      float factor[2];
+      HEED_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        const float now = fmaxf(largest[half], row_max(step_largest[half]));
+        factor[half] = largest[half] > never ? fast_exp(largest[half] - now) : 0;
+        largest[half] = now;
+        total[half] *= factor[half];
+      }
+      for_each_part<D / 8>([&](int n, int e) { sums[n][e] *= factor[e / 2]; });
+      for_each_part<kParts>([&](int n, int e) {
+        p[n][e] = p[n][e] > never ? fast_exp(p[n][e] - largest[e / 2]) : 0;
+        total[e / 2] += p[n][e];
+        if (a.mask.kept && p[n][e] > 0)
+          p[n][e] = drop(p[n][e], a.mask, weight_at(tile, tile.begin + lane.row(e), begin + lane.column(n, e)));
+      });
+      add_step_product<D, kParts>(p, values + buffer * kStepWords, count, lane, sums);
     }
-    float factor[2];
-    for (int half = 0; half < 2; ++half) {
-      const float now = fmaxf(largest[half], row_max(step_largest[half]));
-      factor[half] = largest[half] > never ? std::exp(largest[half] - now) : 0;
-      largest[half] = now;
-      total[half] *= factor[half];
-    }
-    HEED_UNROLL
-    for (auto& part : sums) HEED_UNROLL
-    for (int e = 0; e < 4; ++e) part[e] *= factor[e / 2];
-    HEED_UNROLL
-    for (int n = 0; n < kParts; ++n) HEED_UNROLL
-    for (int e = 0; e < 4; ++e) {
-      p[n][e] = p[n][e] > never ? std::exp(p[n][e] - largest[e / 2]) : 0;
-      total[e / 2] += p[n][e];
-      const std::int64_t i = tile.begin + lane.row(e), j = begin + lane.column(n, e);
-      if (p[n][e] > 0) p[n][e] = drop(p[n][e], a.mask, tile.weights_at + i * tile.place.keys + j);
-    }
-    add_step_product<D>(p, values, sums);
+    wait_for_rows();
   }
-  for (float& sum : total) sum = row_sum(sum);
+  if (!has_rows) return;
+  HEED_UNROLL
+  for (int half = 0; half < 2; ++half) total[half] = row_sum(total[half]);
+  for_each_part<D / 8>([&](int n, int e) { sums[n][e] = total[e / 2] > 0 ? sums[n][e] / total[e / 2] : 0; });
   const std::int64_t first = (tile.place.query_begin + tile.begin) * a.width + tile.head * a.d;
-  for_each_sum<D>(sums, lane, rows, a.d, [&](int row, int column, int e, float sum) {
-    const float element = total[e / 2] > 0 ? sum / total[e / 2] : 0;
-    if (out_rounded)
-      out_rounded[first + row * a.width + column] = to_bfloat16(element);
-    else
-      out[first + row * a.width + column] = element;
-  });
+  store_rows<D>(sums, lane, rows, d, out_rounded ? out_rounded + first : nullptr, a.width,
+                [&](int row, int column, float element) { out[first + row * a.width + column] = element; });
   if (!a.normalisers || lane.t != 0) return;
+  HEED_UNROLL
   for (int half = 0; half < 2; ++half)
     if (const int row = lane.row(2 * half); row < rows)
       a.normalisers[tile.softmax_at + tile.begin + row] = largest[half] + std::log(total[half]);
@@ -199,103 +272,199 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(Operands a, float* ou
 /// which equals the dot product of the query's row of `out` and the gradient of that row, and is computed as this dot
 /// product. The gradient is rounded to bfloat16 as in G. Without dropout, G minus the row sum is therefore exact for a
 /// query that has one key.
-template <int D>
-__global__ void __launch_bounds__(kThreads)
+template <int D, int Warps>
+__global__ void __launch_bounds__(32 * Warps)
     query_gradient_kernel(Operands a, const float* out, const Bfloat16* out_rounded) {
+  constexpr int kRows = 16 * Warps, kParts = kStep / 8, kStepWords = kStep * kRowWords<D>;
   const Tile tile(a);
   std::uint32_t *const queries = shared_memory<std::uint32_t>(), *const arrived = queries + kRows * kRowWords<D>,
-                       *const keys = arrived + kRows * kRowWords<D>, *const values = keys + kStep * kRowWords<D>;
+                       *const keys = arrived + kRows * kRowWords<D>, *const values = keys + 2 * kStepWords;
   const Lane lane;
   const float scale = scale_of(a), never = -INFINITY;
-  const std::int64_t rows = std::int64_t{tile.place.queries} - tile.begin;
-  const Bfloat16* const gradient_rows = tile.out_gradient + tile.begin * a.width;
-  const std::int64_t out_at = (tile.place.query_begin + tile.begin) * a.width + tile.head * a.d;
-  copy_rows<D>(tile.query + tile.begin * a.query_stride, a.query_stride, rows, a.d, kRows, queries);
-  copy_rows<D>(gradient_rows, a.width, rows, a.d, kRows, arrived);
+  const int rows = tile.place.queries - tile.begin, d = static_cast<int>(a.d),
+            seen = static_cast<int>(keys_of_tile(a, tile, kRows));
+  const auto fetch = [&](int begin, int buffer) {
+    const int count = tile.place.keys - begin;
+    fetch_rows<D, Warps>(tile.key + begin * a.key_stride, a.key_stride, count, d, kStep, keys + buffer * kStepWords);
+    fetch_rows<D, Warps>(tile.value + begin * a.value_stride, a.value_stride, count, d, kStep,
+                         values + buffer * kStepWords);
+  };
+  fetch_rows<D, Warps>(tile.query + tile.begin * a.query_stride, a.query_stride, rows, d, kRows, queries);
+  fetch_rows<D, Warps>(tile.out_gradient + tile.begin * a.width, a.width, rows, d, kRows, arrived);
+  fetch(0, 0);
+  wait_for_rows();
+  const bool has_rows = lane.first_row < rows;
   float normaliser[2] = {}, row_sums[2] = {};
-  for (int half = 0; half < 2; ++half) {
-    const std::int64_t row = lane.row(2 * half);
-    if (row < rows) {
-      normaliser[half] = a.normalisers[tile.softmax_at + tile.begin + row];
-      for (std::int64_t c = lane.t; c < a.d; c += 4) {
-        const std::int64_t i = row * a.width + c;
-        row_sums[half] +=
-            (out_rounded ? from_bfloat16(out_rounded[out_at + i]) : out[out_at + i]) * from_bfloat16(gradient_rows[i]);
+  if (has_rows) {
+    const std::int64_t out_at = (tile.place.query_begin + tile.begin) * a.width + tile.head * a.d;
+    for (int half = 0; half < 2; ++half) {
+      const int row = lane.row(2 * half);
+      if (row < rows) {
+        normaliser[half] = a.normalisers[tile.softmax_at + tile.begin + row];
+        for (int c = 2 * lane.t; c < d; c += 8)
+          for (int next = 0; next < 2 && c + next < d; ++next) {
+            const std::int64_t at = out_at + row * a.width + c + next;
+            const std::uint32_t word = arrived[row * kRowWords<D> + c / 2] >> 16 * next;
+            row_sums[half] += (out_rounded ? from_bfloat16(out_rounded[at]) : out[at]) *
+                              from_bfloat16(static_cast<Bfloat16>(word & 0xFFFF));
+          }
       }
+      row_sums[half] = row_sum(row_sums[half]);
+      if (row < rows && lane.t == 0) a.row_sums[tile.softmax_at + tile.begin + row] = row_sums[half];
     }
-    row_sums[half] = row_sum(row_sums[half]);
-    if (row < rows && lane.t == 0) a.row_sums[tile.softmax_at + tile.begin + row] = row_sums[half];
   }
-  float sums[D / 8][4] = {};
-  const std::int64_t seen = keys_of_tile(a, tile, kRows);
-  for (std::int64_t begin = 0; begin < seen; begin += kStep) {
-    __syncthreads();
-    const std::int64_t count = tile.place.keys - begin;
-    copy_rows<D>(tile.key + begin * a.key_stride, a.key_stride, count, a.d, kStep, keys);
-    copy_rows<D>(tile.value + begin * a.value_stride, a.value_stride, count, a.d, kStep, values);
-    __syncthreads();
-    Parts p, g;
-    row_products<D>(queries, keys, lane, p);
-    row_products<D>(arrived, values, lane, g);
-    HEED_UNROLL
-    for (int n = 0; n < kParts; ++n) HEED_UNROLL
-    for (int e = 0; e < 4; ++e) {
-      const std::int64_t i = tile.begin + lane.row(e), j = begin + lane.column(n, e);
-      const float s = logit<float>(a, tile, i, j, p[n][e], scale, nullptr);
-      float ds = 0;
-      if (s > never)
-        ds = std::exp(s - normaliser[e / 2]) *
-             (weight_gradient<float>(a, tile, i, j, g[n][e], nullptr) - row_sums[e / 2]);
-      if (a.logit_gradients && i < tile.place.queries && j < tile.place.keys)
-        a.logit_gradients[tile.weights_at + i * tile.place.keys + j] = ds;
-      p[n][e] = scale * ds;
+  Parts<D / 8> sums = {};
+  for (int begin = 0, buffer = 0; begin < seen; begin += kStep, buffer ^= 1) {
+    if (begin + kStep < seen) fetch(begin + kStep, buffer ^ 1);
+    if (has_rows) {
+      const int count = seen - begin;
+      Parts<kParts> p, g;
+      row_products<D, kParts>(queries, keys + buffer * kStepWords, count, lane, p);
+      row_products<D, kParts>(arrived, values + buffer * kStepWords, count, lane, g);
+      for_each_part<kParts>([&](int n, int e) {
+        const int i = tile.begin + lane.row(e), j = begin + lane.column(n, e);
+        const float s = logit(a, tile, i, j, p[n][e], scale, kNoProducts);
+        float ds = 0;
+        if (s > never)
+          ds = fast_exp(s - normaliser[e / 2]) *
+               (weight_gradient(a, tile, i, j, g[n][e], kNoProducts) - row_sums[e / 2]);
+        store_logit_gradient(a, tile, i, j, ds);
+        p[n][e] = scale * ds;
+      });
+      add_step_product<D, kParts>(p, keys + buffer * kStepWords, count, lane, sums);
     }
-    add_step_product<D>(p, keys, sums);
+    wait_for_rows();
   }
   store_gradient<D>(sums, lane, rows, a, a.query_gradient, tile.place.query_begin + tile.begin, tile.head);
 }
 
 /// Computes the gradients of a tile of keys and values.
-template <int D>
-__global__ void __launch_bounds__(kThreads) key_gradient_kernel(Operands a) {
+template <int D, int Warps>
+__global__ void __launch_bounds__(32 * Warps) key_gradient_kernel(Operands a) {
+  constexpr int kRows = 16 * Warps, kParts = kStep / 8, kStepWords = kStep * kRowWords<D>;
   const Tile tile(a);
   std::uint32_t *const keys = shared_memory<std::uint32_t>(), *const values = keys + kRows * kRowWords<D>,
-                       *const queries = values + kRows * kRowWords<D>, *const arrived = queries + kStep * kRowWords<D>;
+                       *const queries = values + kRows * kRowWords<D>, *const arrived = queries + 2 * kStepWords;
   const Lane lane;
   const float scale = scale_of(a), never = -INFINITY;
-  const std::int64_t rows = std::int64_t{tile.place.keys} - tile.begin;
-  copy_rows<D>(tile.key + tile.begin * a.key_stride, a.key_stride, rows, a.d, kRows, keys);
-  copy_rows<D>(tile.value + tile.begin * a.value_stride, a.value_stride, rows, a.d, kRows, values);
-  float key_sums[D / 8][4] = {}, value_sums[D / 8][4] = {};
-  for (std::int64_t begin = a.causal ? tile.begin : 0; begin < tile.place.queries; begin += kStep) {
-    __syncthreads();
-    const std::int64_t count = tile.place.queries - begin;
-    copy_rows<D>(tile.query + begin * a.query_stride, a.query_stride, count, a.d, kStep, queries);
-    copy_rows<D>(tile.out_gradient + begin * a.width, a.width, count, a.d, kStep, arrived);
-    __syncthreads();
-    Parts p, ds;
-    row_products<D>(keys, queries, lane, p);
-    row_products<D>(values, arrived, lane, ds);
+  const int rows = tile.place.keys - tile.begin, d = static_cast<int>(a.d), all = tile.place.queries;
+  const auto fetch = [&](int begin, int buffer) {
+    fetch_rows<D, Warps>(tile.query + begin * a.query_stride, a.query_stride, all - begin, d, kStep,
+                         queries + buffer * kStepWords);
+    fetch_rows<D, Warps>(tile.out_gradient + begin * a.width, a.width, all - begin, d, kStep,
+                         arrived + buffer * kStepWords);
+  };
+  fetch_rows<D, Warps>(tile.key + tile.begin * a.key_stride, a.key_stride, rows, d, kRows, keys);
+  fetch_rows<D, Warps>(tile.value + tile.begin * a.value_stride, a.value_stride, rows, d, kRows, values);
+  const int first = a.causal ? tile.begin : 0;  // of the queries that attend to these keys
+  if (first < all) fetch(first, 0);
+  wait_for_rows();
+  const bool has_rows = lane.first_row < rows;
+  Parts<D / 8> key_sums = {}, value_sums = {};
+  for (int begin = first, buffer = 0; begin < all; begin += kStep, buffer ^= 1) {
+    if (begin + kStep < all) fetch(begin + kStep, buffer ^ 1);
+    if (has_rows) {
+      const int count = all - begin;
+      Parts<kParts> p, ds;
+      row_products<D, kParts>(keys, queries + buffer * kStepWords, count, lane, p);
+      row_products<D, kParts>(values, arrived + buffer * kStepWords, count, lane, ds);
+      HEED_UNROLL
+      for (int n = 0; n < kParts; ++n) HEED_UNROLL
+      for (int next = 0; next < 2; ++next) {
+        const int i = begin + lane.column(n, next);
+        const bool exists = i < all;
+        const float normaliser = exists ? a.normalisers[tile.softmax_at + i] : 0,
+                    row_sum = exists ? a.row_sums[tile.softmax_at + i] : 0;
+        HEED_UNROLL
+        for (int e = next; e < 4; e += 2) {
+          const int j = tile.begin + lane.row(e);
+          const float s = logit(a, tile, i, j, p[n][e], scale, kNoProducts);
+          p[n][e] = s > never ? fast_exp(s - normaliser) : 0;
+          if (s > never)
+            ds[n][e] = scale * p[n][e] * (weight_gradient(a, tile, i, j, ds[n][e], kNoProducts) - row_sum);
+          else
+            ds[n][e] = 0;
+          if (a.mask.kept && s > never) p[n][e] = drop(p[n][e], a.mask, weight_at(tile, i, j));
+        }
+      }
+      add_step_product<D, kParts>(ds, queries + buffer * kStepWords, count, lane, key_sums);
+      add_step_product<D, kParts>(p, arrived + buffer * kStepWords, count, lane, value_sums);
+    }
+    wait_for_rows();
+  }
+  const std::int64_t first_row = tile.place.key_begin + tile.begin;
+  store_gradient<D>(key_sums, lane, rows, a, a.key_gradient, first_row, tile.head);
+  store_gradient<D>(value_sums, lane, rows, a, a.value_gradient, first_row, tile.head);
+}
+
+/// Computes all gradients of one head of a sequence, whose queries and keys fit into a tile. The warps first have the
+/// queries, and leave the attention weights after dropout and the gradients of the logits in shared memory, as matrices
+/// [queries, keys]; then they have the keys, and read these matrices transposed.
+template <int D, int Warps>
+__global__ void __launch_bounds__(32 * Warps) sequence_gradient_kernel(Operands a) {
+  constexpr int kRows = 16 * Warps, kParts = kRows / 8, kTileWords = kRows * kRowWords<D>,
+                kPairWords = kRowWords<kRows>;
+  const Tile tile(a);
+  std::uint32_t *const queries = shared_memory<std::uint32_t>(), *const arrived = queries + kTileWords,
+                       *const keys = arrived + kTileWords, *const values = keys + kTileWords,
+                       *const weights = values + kTileWords, *const gradients = weights + kRows * kPairWords;
+  const Lane lane;
+  const float scale = scale_of(a), never = -INFINITY;
+  const int all_queries = tile.place.queries, all_keys = tile.place.keys, d = static_cast<int>(a.d);
+  fetch_rows<D, Warps>(tile.query, a.query_stride, all_queries, d, kRows, queries);
+  fetch_rows<D, Warps>(tile.key, a.key_stride, all_keys, d, kRows, keys);
+  fetch_rows<D, Warps>(tile.out_gradient, a.width, all_queries, d, kRows, arrived);
+  fetch_rows<D, Warps>(tile.value, a.value_stride, all_keys, d, kRows, values);
+  float normaliser[2] = {};
+  for (int half = 0; half < 2; ++half)
+    if (const int row = lane.row(2 * half); row < all_queries) normaliser[half] = a.normalisers[tile.softmax_at + row];
+  wait_for_rows();
+  if (lane.first_row < all_queries) {
+    Parts<kParts> p, g;
+    row_products<D, kParts>(queries, keys, all_keys, lane, p);
+    row_products<D, kParts>(arrived, values, all_keys, lane, g);
+    float row_sums[2] = {};
+    for_each_part<kParts>([&](int n, int e) {
+      const int i = lane.row(e), j = lane.column(n, e);
+      const float s = logit(a, tile, i, j, p[n][e], scale, kNoProducts);
+      p[n][e] = s > never ? fast_exp(s - normaliser[e / 2]) : 0;
+      g[n][e] = s > never ? weight_gradient(a, tile, i, j, g[n][e], kNoProducts) : 0;
+      row_sums[e / 2] += p[n][e] * g[n][e];
+    });
+    for (float& sum : row_sums) sum = row_sum(sum);
+    for_each_part<kParts>([&](int n, int e) {
+      const int i = lane.row(e), j = lane.column(n, e);
+      const float ds = p[n][e] * (g[n][e] - row_sums[e / 2]);
+      store_logit_gradient(a, tile, i, j, ds);
+      g[n][e] = scale * ds;
+      if (a.mask.kept && p[n][e] > 0) p[n][e] = drop(p[n][e], a.mask, weight_at(tile, i, j));
+    });
     HEED_UNROLL
     for (int n = 0; n < kParts; ++n) HEED_UNROLL
-    for (int e = 0; e < 4; ++e) {
-      const std::int64_t j = tile.begin + lane.row(e), i = begin + lane.column(n, e), softmax = tile.softmax_at + i;
-      const float s = logit<float>(a, tile, i, j, p[n][e], scale, nullptr);
-      p[n][e] = 0;
-      if (s > never) {
-        p[n][e] = std::exp(s - a.normalisers[softmax]);
-        ds[n][e] = scale * p[n][e] * (weight_gradient<float>(a, tile, i, j, ds[n][e], nullptr) - a.row_sums[softmax]);
-        p[n][e] = drop(p[n][e], a.mask, tile.weights_at + i * tile.place.keys + j);
-      } else {
-        ds[n][e] = 0;
-      }
+    for (int e = 0; e < 4; e += 2) {
+      const int at = lane.row(e) * kPairWords + lane.column(n, e) / 2;
+      weights[at] = pack_bfloat16(p[n][e], p[n][e + 1]);
+      gradients[at] = pack_bfloat16(g[n][e], g[n][e + 1]);
     }
-    add_step_product<D>(ds, queries, key_sums);
-    add_step_product<D>(p, arrived, value_sums);
+    Parts<D / 8> sums = {};
+    add_step_product<D, kParts>(g, keys, all_keys, lane, sums);
+    store_gradient<D>(sums, lane, all_queries, a, a.query_gradient, tile.place.query_begin, tile.head);
   }
-  const std::int64_t first = tile.place.key_begin + tile.begin;
-  store_gradient<D>(key_sums, lane, rows, a, a.key_gradient, first, tile.head);
-  store_gradient<D>(value_sums, lane, rows, a, a.value_gradient, first, tile.head);
+  __syncthreads();
+  if (lane.first_row >= all_keys) return;
+  // The row that this lane names: of four matrices [8 queries, 8 keys], which are loaded transposed.
+  const int of_matrix = (lane.l % 8 + lane.l / 16 * 8) * kPairWords + lane.first_row / 2 + lane.l / 8 % 2 * 4;
+  const auto store = [&](const std::uint32_t* matrix, const std::uint32_t* rows, const GradientPlace<float>& gradient) {
+    Parts<D / 8> sums = {};
+    for (int i = 0; i < all_queries; i += 16) {
+      std::uint32_t of_keys[4];
+      load_transposed(of_keys, matrix + i * kPairWords + of_matrix);
+      add_product<D>(of_keys, rows + i * kRowWords<D>, lane, sums);
+    }
+    store_gradient<D>(sums, lane, all_keys, a, gradient, tile.place.key_begin, tile.head);
+  };
+  store(gradients, queries, a.key_gradient);
+  store(weights, arrived, a.value_gradient);
 }
 
 /// Calls function(width), where width.value is the smallest of the widths 32, 64 and 128 that is not below d.
@@ -306,11 +475,21 @@ void with_width(std::int64_t d, const Function& function) {
   function(std::integral_constant<int, 128>());
 }
 
-/// Returns the shape of a launch whose shared memory holds `rows` rows.
-template <int D>
-LaunchShape shape_of(const Operands& a, std::int64_t tiles, int rows) {
-  const int words = rows * kRowWords<D>;
-  return {static_cast<unsigned>(tiles * a.heads), kThreads, static_cast<std::size_t>(words) * sizeof(std::uint32_t)};
+/// Launches a kernel with a block for each of these tiles and each head, and the two arguments, whose threads share
+/// memory for `words` words. `Warps` is the number of warps of a block.
+template <int Warps, class... Parameters>
+void launch_tiles(CudaContext& device, Operands a, const std::vector<TileBegin>& tiles, int words,
+                  void (*kernel)(Operands, Parameters...), std::type_identity_t<Parameters>... arguments) {
+  if (tiles.empty()) return;
+  a.tiles = upload<TileBegin>(device, tiles);
+  const auto blocks = static_cast<unsigned>(std::ssize(tiles) * a.heads);
+  launch(device, {blocks, 32 * Warps, static_cast<std::size_t>(words) * sizeof(std::uint32_t)}, kernel, a,
+         arguments...);
+}
+
+/// Adds the tiles of `rows` rows of a sequence.
+void add_tiles(std::vector<TileBegin>& tiles, int sequence, std::int32_t length, int rows) {
+  for (std::int32_t row = 0; row < length; row += rows) tiles.push_back({sequence, row});
 }
 
 /// Returns an operand [rows, columns] as bfloat16: `stored`, or where that is null, a rounded copy of `full` without
@@ -324,9 +503,9 @@ const Bfloat16* in_bfloat16(CudaContext& device, const float* full, const Bfloat
   return copy;
 }
 
-/// Returns the operands of the kernels, with tiles of queries. `tiles` receives their number.
-Operands rounded_operands(CudaContext& device, const AttentionArrays<float>& arrays, std::int64_t& tiles) {
-  Operands a = operands_of<Bfloat16>(device, arrays, kRows, tiles);
+/// Returns the operands of the kernels, without tiles.
+Operands rounded_operands(CudaContext& device, const AttentionArrays<float>& arrays) {
+  Operands a = operands_of<Bfloat16>(device, arrays);
   a.query_stride = arrays.query_stride;
   a.key_stride = arrays.key_stride;
   a.value_stride = arrays.value_stride;
@@ -337,42 +516,63 @@ Operands rounded_operands(CudaContext& device, const AttentionArrays<float>& arr
   return a;
 }
 
+constexpr int kShortRows = 16 * kShortWarps, kLongRows = 16 * kLongWarps;  // of a tile
+
 }  // namespace
 
 void tensor_core_attention_forward(CudaContext& device, const AttentionArrays<float>& arrays, float* kept,
                                    MaybeRounded<float> out) {
   const ArenaScope scope(device.arena);
-  std::int64_t tiles = 0;
-  Operands a = rounded_operands(device, arrays, tiles);
+  Operands a = rounded_operands(device, arrays);
   a.normalisers = kept;
+  std::vector<TileBegin> of_short, of_long;
+  for (int b = 0; b < arrays.queries.sequences(); ++b) {
+    const std::int32_t length = arrays.queries.length(b);
+    length <= kShortRows ? add_tiles(of_short, b, length, kShortRows) : add_tiles(of_long, b, length, kLongRows);
+  }
   with_width(a.d, [&](auto width) {
     constexpr int kD = decltype(width)::value;
-    launch(device, shape_of<kD>(a, tiles, kRows + 2 * kStep), forward_kernel<kD>, a, out.full.data(),
-           out.rounded.data());
+    const auto words = [](int rows) { return (rows + 4 * kStep) * kRowWords<kD>; };
+    launch_tiles<kShortWarps>(device, a, of_short, words(kShortRows), forward_kernel<kD, kShortWarps>, out.full.data(),
+                              out.rounded.data());
+    launch_tiles<kLongWarps>(device, a, of_long, words(kLongRows), forward_kernel<kD, kLongWarps>, out.full.data(),
+                             out.rounded.data());
   });
 }
 
 void tensor_core_attention_backward(CudaContext& device, const AttentionArrays<float>& arrays, const float* kept,
                                     MaybeRounded<float> out, MaybeRounded<float> out_gradient) {
   const ArenaScope scope(device.arena);
-  std::int64_t query_tiles = 0, key_tiles = 0, stride = arrays.width;
-  Operands a = rounded_operands(device, arrays, query_tiles);
+  Operands a = rounded_operands(device, arrays);
   prepare_backward(device, arrays, kept, a);
+  std::int64_t stride = arrays.width;
   a.out_gradient =
       in_bfloat16(device, out_gradient.full.data(), out_gradient.rounded.data(), a.tokens, a.width, stride);
+  std::vector<TileBegin> of_short, of_long, of_queries, of_keys;
+  for (int b = 0; b < arrays.queries.sequences(); ++b) {
+    const std::int32_t queries = arrays.queries.length(b), keys = arrays.keys.length(b),
+                       longer = std::max(queries, keys);
+    if (longer <= kLongRows) {
+      add_tiles(longer <= kShortRows ? of_short : of_long, b, longer, kLongRows);
+    } else {
+      add_tiles(of_queries, b, queries, kLongRows);
+      add_tiles(of_keys, b, keys, kLongRows);
+    }
+  }
   with_width(a.d, [&](auto width) {
     constexpr int kD = decltype(width)::value;
-    launch(device, shape_of<kD>(a, query_tiles, 2 * kRows + 2 * kStep), query_gradient_kernel<kD>, a, out.full.data(),
-           out.rounded.data());
+    const auto words_of_pairs = [](int rows) { return 4 * rows * kRowWords<kD> + 2 * rows * (rows / 2 + 4); };
+    launch_tiles<kShortWarps>(device, a, of_short, words_of_pairs(kShortRows),
+                              sequence_gradient_kernel<kD, kShortWarps>);
+    launch_tiles<kLongWarps>(device, a, of_long, words_of_pairs(kLongRows), sequence_gradient_kernel<kD, kLongWarps>);
+    constexpr int kWords = (2 * kLongRows + 4 * kStep) * kRowWords<kD>;
+    launch_tiles<kLongWarps>(device, a, of_queries, kWords, query_gradient_kernel<kD, kLongWarps>, out.full.data(),
+                             out.rounded.data());
+    if (a.key_gradient || a.value_gradient)
+      launch_tiles<kLongWarps>(device, a, of_keys, kWords, key_gradient_kernel<kD, kLongWarps>);
   });
   if (arrays.positions.bias_gradient)
     add_bias_gradient(device, a, arrays.queries.sequences(), arrays.positions.bias_gradient);
-  if (!a.key_gradient && !a.value_gradient) return;
-  a.tiles = upload_tiles(device, arrays.keys, kRows, key_tiles);
-  with_width(a.d, [&](auto width) {
-    constexpr int kD = decltype(width)::value;
-    launch(device, shape_of<kD>(a, key_tiles, 2 * kRows + 2 * kStep), key_gradient_kernel<kD>, a);
-  });
 }
 
 }  // namespace heed

@@ -15,6 +15,7 @@
 // rows 2t and 2t + 1, column g.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -31,6 +32,15 @@ __device__ __forceinline__ std::uint32_t pack_bfloat16(float first, float second
   return out;
 #else
   return static_cast<std::uint32_t>(to_bfloat16(first)) | static_cast<std::uint32_t>(to_bfloat16(second)) << 16;
+#endif
+}
+
+/// Returns exp(x) with a relative error of at most |x| 2^-22 or so: enough where the result is rounded to bfloat16.
+__device__ __forceinline__ float fast_exp(float x) {
+#ifdef __CUDACC__
+  return __expf(x);
+#else
+  return std::exp(x);
 #endif
 }
 
@@ -72,24 +82,36 @@ __device__ __forceinline__ void load_transposed(std::uint32_t (&words)[4], const
 struct alignas(16) EightNumbers {
   std::uint32_t words[4];
 };
-/// Loads eight numbers from an address that is a multiple of 16 bytes.
-__device__ __forceinline__ EightNumbers load_eight(const Bfloat16* from) {
+/// Begins to copy eight numbers to shared memory, both at addresses that are multiples of 16 bytes. Stores zeros where
+/// `exists` is false; `from` is not read then. The numbers are there when this thread has called wait_for_copies(), and
+/// for the other threads of the block after the next __syncthreads().
+__device__ __forceinline__ void begin_copy(std::uint32_t* to, const Bfloat16* from, bool exists) {
 #ifdef __CUDACC__
-  return *reinterpret_cast<const EightNumbers*>(from);
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :
+               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(to))), "l"(from), "r"(exists ? 16 : 0)
+               : "memory");
 #else
-  emulation::require_alignment(from);
-  EightNumbers out;
-  std::memcpy(&out, from, sizeof(out));
-  return out;
+  emulation::copy_later(to, exists ? from : nullptr);
 #endif
 }
-/// Stores eight numbers at an address that is a multiple of 16 bytes.
-__device__ __forceinline__ void store_eight(const EightNumbers& numbers, std::uint32_t* to) {
+/// Waits for all copies that this thread has begun.
+__device__ __forceinline__ void wait_for_copies() {
 #ifdef __CUDACC__
-  *reinterpret_cast<EightNumbers*>(to) = numbers;
+  asm volatile("cp.async.wait_all;" : : : "memory");
 #else
-  emulation::require_alignment(to);
-  std::memcpy(to, &numbers, sizeof(numbers));
+  emulation::wait_for_copies();
+#endif
+}
+
+/// Stores a word of two numbers at an address that is a multiple of 4 bytes.
+__device__ __forceinline__ void store_two(Bfloat16* to, std::uint32_t word) {
+#ifdef __CUDACC__
+  *reinterpret_cast<std::uint32_t*>(to) = word;
+#else
+  if (reinterpret_cast<std::uintptr_t>(to) % sizeof(word) != 0)
+    throw Error("emulation of CUDA: an address is not aligned to 4 bytes");
+  std::memcpy(to, &word, sizeof(word));
 #endif
 }
 
