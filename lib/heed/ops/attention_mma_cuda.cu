@@ -35,24 +35,27 @@ using Parts = float[N][4];
 using Operands = AttentionOperands<float, Bfloat16>;
 using Tile = AttentionTile<float, Bfloat16>;
 
-/// Begins to copy `all` rows of d columns to shared memory, as words of two columns. Rows from `count` on, and columns
+/// Begins to copy `Rows` rows of d columns to shared memory, as words of two columns. Rows from `count` on, and columns
 /// from d on, are zeros. See begin_copy() for when the rows are there.
-template <int D, int Warps>
-__device__ __forceinline__ void fetch_rows(const Bfloat16* rows, std::int64_t stride, int count, int d, int all,
+template <int D, int Warps, int Rows>
+__device__ __forceinline__ void fetch_rows(const Bfloat16* rows, std::int64_t stride, int count, int d,
                                            std::uint32_t* words) {
-  constexpr int kThreads = 32 * Warps;
+  constexpr int kThreads = 32 * Warps, kPerRow = D / 8, kAtOnce = kThreads / kPerRow;
+  static_assert(Rows % kAtOnce == 0);
   const int thread = static_cast<int>(threadIdx.x);
-  const bool in_eights = d % 8 == 0 && stride % 8 == 0 && reinterpret_cast<std::uintptr_t>(rows) % 16 == 0;
-  if (in_eights) {
+  if (d % 8 == 0 && stride % 8 == 0 && reinterpret_cast<std::uintptr_t>(rows) % 16 == 0) {
+    const int first = thread / kPerRow, column = thread % kPerRow * 8, existing = column < d ? count : 0;
+    const Bfloat16* from = rows + first * stride + column;
+    std::uint32_t* to = words + first * kRowWords<D> + column / 2;
     HEED_UNROLL
-    for (int e = thread; e < all * (D / 8); e += kThreads) {
-      const int row = e / (D / 8), column = e % (D / 8) * 8;
-      const bool exists = row < count && column < d;
-      begin_copy(words + row * kRowWords<D> + column / 2, exists ? rows + row * stride + column : rows, exists);
+    for (int row = 0; row < Rows; row += kAtOnce) {
+      const bool exists = first + row < existing;
+      begin_copy(to + row * kRowWords<D>, exists ? from : rows, exists);
+      from += kAtOnce * stride;
     }
     return;
   }
-  for (int e = thread; e < all * (D / 2); e += kThreads) {
+  for (int e = thread; e < Rows * (D / 2); e += kThreads) {
     const int row = e / (D / 2), column = e % (D / 2) * 2;
     const auto number = [&](int c) {
       return row < count && c < d ? static_cast<std::uint32_t>(rows[row * stride + c]) : 0U;
@@ -69,6 +72,24 @@ __device__ __forceinline__ void wait_for_rows() {
 
 /// These kernels know no relative vectors (see logit() and weight_gradient()).
 constexpr const float* kNoProducts = nullptr;
+
+/// What an attention may have besides its operands: a bias, dropout, and gradients of logits and attention weights.
+/// Each kernel is compiled twice, because the code for these terms takes most of the instructions.
+enum class Terms { none, some };
+
+/// Returns the operands of a kernel. With Terms::none, the compiler knows what they do not have.
+template <Terms T>
+__device__ __forceinline__ Operands with_terms(Operands a) {
+  if constexpr (T == Terms::none) {
+    a.mask = {};
+    a.bias = a.weights_gradient = nullptr;
+    a.logit_gradients = nullptr;
+  }
+  return a;
+}
+bool has_terms(const Operands& a) {
+  return a.mask.kept || a.bias || a.weights_gradient || a.logit_gradients;
+}
 
 /// Returns the number of the attention weight of query i and key j.
 __device__ __forceinline__ std::int64_t weight_at(const Tile& tile, int i, int j) {
@@ -157,6 +178,12 @@ __device__ __forceinline__ float row_max(float value) {
   return fmaxf(value, __shfl_xor_sync(0xFFFFFFFF, value, 2));
 }
 
+/// Returns the largest logit of a row, or its normaliser, as exponents subtract it: 0 for a row that attends to no key,
+/// so that the exponential of minus infinity, the logit of a key to which a query does not attend, is always 0.
+__device__ __forceinline__ float finite_or_zero(float x) {
+  return x == -INFINITY ? 0 : x;
+}
+
 /// Calls body(n, e) for the elements of a matrix [16, 8 N] that this thread holds.
 template <int N, class Body>
 __device__ __forceinline__ void for_each_part(const Body& body) {
@@ -202,9 +229,10 @@ __device__ __forceinline__ void store_gradient(const Parts<D / 8>& sums, const L
                 [&](int row, int c, float sum) { gradient.store(first + row, column + c, sum); });
 }
 
-template <int D, int Warps>
-__global__ void __launch_bounds__(32 * Warps) forward_kernel(Operands a, float* out, Bfloat16* out_rounded) {
+template <int D, int Warps, Terms T>
+__global__ void __launch_bounds__(32 * Warps) forward_kernel(Operands operands, float* out, Bfloat16* out_rounded) {
   constexpr int kRows = 16 * Warps, kParts = kStep / 8, kStepWords = kStep * kRowWords<D>;
+  const Operands a = with_terms<T>(operands);
   const Tile tile(a);
   std::uint32_t *const queries = shared_memory<std::uint32_t>(), *const keys = queries + kRows * kRowWords<D>,
                        *const values = keys + 2 * kStepWords;
@@ -214,11 +242,11 @@ __global__ void __launch_bounds__(32 * Warps) forward_kernel(Operands a, float* 
             seen = static_cast<int>(keys_of_tile(a, tile, kRows));
   const auto fetch = [&](int begin, int buffer) {
     const int count = tile.place.keys - begin;
-    fetch_rows<D, Warps>(tile.key + begin * a.key_stride, a.key_stride, count, d, kStep, keys + buffer * kStepWords);
-    fetch_rows<D, Warps>(tile.value + begin * a.value_stride, a.value_stride, count, d, kStep,
-                         values + buffer * kStepWords);
+    fetch_rows<D, Warps, kStep>(tile.key + begin * a.key_stride, a.key_stride, count, d, keys + buffer * kStepWords);
+    fetch_rows<D, Warps, kStep>(tile.value + begin * a.value_stride, a.value_stride, count, d,
+                                values + buffer * kStepWords);
   };
-  fetch_rows<D, Warps>(tile.query + tile.begin * a.query_stride, a.query_stride, rows, d, kRows, queries);
+  fetch_rows<D, Warps, kRows>(tile.query + tile.begin * a.query_stride, a.query_stride, rows, d, queries);
   fetch(0, 0);
   wait_for_rows();
   Parts<D / 8> sums = {};
@@ -235,17 +263,18 @@ __global__ void __launch_bounds__(32 * Warps) forward_kernel(Operands a, float* 
         p[n][e] = logit(a, tile, tile.begin + lane.row(e), begin + lane.column(n, e), p[n][e], scale, kNoProducts);
         step_largest[e / 2] = fmaxf(step_largest[e / 2], p[n][e]);
       });
-      float factor[2];
+      float factor[2], subtracted[2];
       HEED_UNROLL
       for (int half = 0; half < 2; ++half) {
         const float now = fmaxf(largest[half], row_max(step_largest[half]));
         factor[half] = largest[half] > never ? fast_exp(largest[half] - now) : 0;
         largest[half] = now;
+        subtracted[half] = finite_or_zero(now);
         total[half] *= factor[half];
       }
       for_each_part<D / 8>([&](int n, int e) { sums[n][e] *= factor[e / 2]; });
       for_each_part<kParts>([&](int n, int e) {
-        p[n][e] = p[n][e] > never ? fast_exp(p[n][e] - largest[e / 2]) : 0;
+        p[n][e] = fast_exp(p[n][e] - subtracted[e / 2]);
         total[e / 2] += p[n][e];
         if (a.mask.kept && p[n][e] > 0)
           p[n][e] = drop(p[n][e], a.mask, weight_at(tile, tile.begin + lane.row(e), begin + lane.column(n, e)));
@@ -257,7 +286,8 @@ __global__ void __launch_bounds__(32 * Warps) forward_kernel(Operands a, float* 
   if (!has_rows) return;
   HEED_UNROLL
   for (int half = 0; half < 2; ++half) total[half] = row_sum(total[half]);
-  for_each_part<D / 8>([&](int n, int e) { sums[n][e] = total[e / 2] > 0 ? sums[n][e] / total[e / 2] : 0; });
+  const float inverse[2] = {total[0] > 0 ? 1 / total[0] : 0, total[1] > 0 ? 1 / total[1] : 0};
+  for_each_part<D / 8>([&](int n, int e) { sums[n][e] *= inverse[e / 2]; });
   const std::int64_t first = (tile.place.query_begin + tile.begin) * a.width + tile.head * a.d;
   store_rows<D>(sums, lane, rows, d, out_rounded ? out_rounded + first : nullptr, a.width,
                 [&](int row, int column, float element) { out[first + row * a.width + column] = element; });
@@ -272,10 +302,11 @@ __global__ void __launch_bounds__(32 * Warps) forward_kernel(Operands a, float* 
 /// which equals the dot product of the query's row of `out` and the gradient of that row, and is computed as this dot
 /// product. The gradient is rounded to bfloat16 as in G. Without dropout, G minus the row sum is therefore exact for a
 /// query that has one key.
-template <int D, int Warps>
+template <int D, int Warps, Terms T>
 __global__ void __launch_bounds__(32 * Warps)
-    query_gradient_kernel(Operands a, const float* out, const Bfloat16* out_rounded) {
+    query_gradient_kernel(Operands operands, const float* out, const Bfloat16* out_rounded) {
   constexpr int kRows = 16 * Warps, kParts = kStep / 8, kStepWords = kStep * kRowWords<D>;
+  const Operands a = with_terms<T>(operands);
   const Tile tile(a);
   std::uint32_t *const queries = shared_memory<std::uint32_t>(), *const arrived = queries + kRows * kRowWords<D>,
                        *const keys = arrived + kRows * kRowWords<D>, *const values = keys + 2 * kStepWords;
@@ -285,12 +316,12 @@ __global__ void __launch_bounds__(32 * Warps)
             seen = static_cast<int>(keys_of_tile(a, tile, kRows));
   const auto fetch = [&](int begin, int buffer) {
     const int count = tile.place.keys - begin;
-    fetch_rows<D, Warps>(tile.key + begin * a.key_stride, a.key_stride, count, d, kStep, keys + buffer * kStepWords);
-    fetch_rows<D, Warps>(tile.value + begin * a.value_stride, a.value_stride, count, d, kStep,
-                         values + buffer * kStepWords);
+    fetch_rows<D, Warps, kStep>(tile.key + begin * a.key_stride, a.key_stride, count, d, keys + buffer * kStepWords);
+    fetch_rows<D, Warps, kStep>(tile.value + begin * a.value_stride, a.value_stride, count, d,
+                                values + buffer * kStepWords);
   };
-  fetch_rows<D, Warps>(tile.query + tile.begin * a.query_stride, a.query_stride, rows, d, kRows, queries);
-  fetch_rows<D, Warps>(tile.out_gradient + tile.begin * a.width, a.width, rows, d, kRows, arrived);
+  fetch_rows<D, Warps, kRows>(tile.query + tile.begin * a.query_stride, a.query_stride, rows, d, queries);
+  fetch_rows<D, Warps, kRows>(tile.out_gradient + tile.begin * a.width, a.width, rows, d, arrived);
   fetch(0, 0);
   wait_for_rows();
   const bool has_rows = lane.first_row < rows;
@@ -300,7 +331,7 @@ __global__ void __launch_bounds__(32 * Warps)
     for (int half = 0; half < 2; ++half) {
       const int row = lane.row(2 * half);
       if (row < rows) {
-        normaliser[half] = a.normalisers[tile.softmax_at + tile.begin + row];
+        normaliser[half] = finite_or_zero(a.normalisers[tile.softmax_at + tile.begin + row]);
         for (int c = 2 * lane.t; c < d; c += 8)
           for (int next = 0; next < 2 && c + next < d; ++next) {
             const std::int64_t at = out_at + row * a.width + c + next;
@@ -324,10 +355,8 @@ __global__ void __launch_bounds__(32 * Warps)
       for_each_part<kParts>([&](int n, int e) {
         const int i = tile.begin + lane.row(e), j = begin + lane.column(n, e);
         const float s = logit(a, tile, i, j, p[n][e], scale, kNoProducts);
-        float ds = 0;
-        if (s > never)
-          ds = fast_exp(s - normaliser[e / 2]) *
-               (weight_gradient(a, tile, i, j, g[n][e], kNoProducts) - row_sums[e / 2]);
+        if (T == Terms::some && s > never) g[n][e] = weight_gradient(a, tile, i, j, g[n][e], kNoProducts);
+        const float ds = fast_exp(s - normaliser[e / 2]) * (g[n][e] - row_sums[e / 2]);
         store_logit_gradient(a, tile, i, j, ds);
         p[n][e] = scale * ds;
       });
@@ -339,9 +368,10 @@ __global__ void __launch_bounds__(32 * Warps)
 }
 
 /// Computes the gradients of a tile of keys and values.
-template <int D, int Warps>
-__global__ void __launch_bounds__(32 * Warps) key_gradient_kernel(Operands a) {
+template <int D, int Warps, Terms T>
+__global__ void __launch_bounds__(32 * Warps) key_gradient_kernel(Operands operands) {
   constexpr int kRows = 16 * Warps, kParts = kStep / 8, kStepWords = kStep * kRowWords<D>;
+  const Operands a = with_terms<T>(operands);
   const Tile tile(a);
   std::uint32_t *const keys = shared_memory<std::uint32_t>(), *const values = keys + kRows * kRowWords<D>,
                        *const queries = values + kRows * kRowWords<D>, *const arrived = queries + 2 * kStepWords;
@@ -349,13 +379,13 @@ __global__ void __launch_bounds__(32 * Warps) key_gradient_kernel(Operands a) {
   const float scale = scale_of(a), never = -INFINITY;
   const int rows = tile.place.keys - tile.begin, d = static_cast<int>(a.d), all = tile.place.queries;
   const auto fetch = [&](int begin, int buffer) {
-    fetch_rows<D, Warps>(tile.query + begin * a.query_stride, a.query_stride, all - begin, d, kStep,
-                         queries + buffer * kStepWords);
-    fetch_rows<D, Warps>(tile.out_gradient + begin * a.width, a.width, all - begin, d, kStep,
-                         arrived + buffer * kStepWords);
+    fetch_rows<D, Warps, kStep>(tile.query + begin * a.query_stride, a.query_stride, all - begin, d,
+                                queries + buffer * kStepWords);
+    fetch_rows<D, Warps, kStep>(tile.out_gradient + begin * a.width, a.width, all - begin, d,
+                                arrived + buffer * kStepWords);
   };
-  fetch_rows<D, Warps>(tile.key + tile.begin * a.key_stride, a.key_stride, rows, d, kRows, keys);
-  fetch_rows<D, Warps>(tile.value + tile.begin * a.value_stride, a.value_stride, rows, d, kRows, values);
+  fetch_rows<D, Warps, kRows>(tile.key + tile.begin * a.key_stride, a.key_stride, rows, d, keys);
+  fetch_rows<D, Warps, kRows>(tile.value + tile.begin * a.value_stride, a.value_stride, rows, d, values);
   const int first = a.causal ? tile.begin : 0;  // of the queries that attend to these keys
   if (first < all) fetch(first, 0);
   wait_for_rows();
@@ -373,17 +403,15 @@ __global__ void __launch_bounds__(32 * Warps) key_gradient_kernel(Operands a) {
       for (int next = 0; next < 2; ++next) {
         const int i = begin + lane.column(n, next);
         const bool exists = i < all;
-        const float normaliser = exists ? a.normalisers[tile.softmax_at + i] : 0,
+        const float normaliser = exists ? finite_or_zero(a.normalisers[tile.softmax_at + i]) : 0,
                     row_sum = exists ? a.row_sums[tile.softmax_at + i] : 0;
         HEED_UNROLL
         for (int e = next; e < 4; e += 2) {
           const int j = tile.begin + lane.row(e);
           const float s = logit(a, tile, i, j, p[n][e], scale, kNoProducts);
-          p[n][e] = s > never ? fast_exp(s - normaliser) : 0;
-          if (s > never)
-            ds[n][e] = scale * p[n][e] * (weight_gradient(a, tile, i, j, ds[n][e], kNoProducts) - row_sum);
-          else
-            ds[n][e] = 0;
+          p[n][e] = fast_exp(s - normaliser);
+          if (T == Terms::some && s > never) ds[n][e] = weight_gradient(a, tile, i, j, ds[n][e], kNoProducts);
+          ds[n][e] = scale * p[n][e] * (ds[n][e] - row_sum);
           if (a.mask.kept && s > never) p[n][e] = drop(p[n][e], a.mask, weight_at(tile, i, j));
         }
       }
@@ -400,10 +428,11 @@ __global__ void __launch_bounds__(32 * Warps) key_gradient_kernel(Operands a) {
 /// Computes all gradients of one head of a sequence, whose queries and keys fit into a tile. The warps first have the
 /// queries, and leave the attention weights after dropout and the gradients of the logits in shared memory, as matrices
 /// [queries, keys]; then they have the keys, and read these matrices transposed.
-template <int D, int Warps>
-__global__ void __launch_bounds__(32 * Warps) sequence_gradient_kernel(Operands a) {
+template <int D, int Warps, Terms T>
+__global__ void __launch_bounds__(32 * Warps) sequence_gradient_kernel(Operands operands) {
   constexpr int kRows = 16 * Warps, kParts = kRows / 8, kTileWords = kRows * kRowWords<D>,
                 kPairWords = kRowWords<kRows>;
+  const Operands a = with_terms<T>(operands);
   const Tile tile(a);
   std::uint32_t *const queries = shared_memory<std::uint32_t>(), *const arrived = queries + kTileWords,
                        *const keys = arrived + kTileWords, *const values = keys + kTileWords,
@@ -411,13 +440,14 @@ __global__ void __launch_bounds__(32 * Warps) sequence_gradient_kernel(Operands 
   const Lane lane;
   const float scale = scale_of(a), never = -INFINITY;
   const int all_queries = tile.place.queries, all_keys = tile.place.keys, d = static_cast<int>(a.d);
-  fetch_rows<D, Warps>(tile.query, a.query_stride, all_queries, d, kRows, queries);
-  fetch_rows<D, Warps>(tile.key, a.key_stride, all_keys, d, kRows, keys);
-  fetch_rows<D, Warps>(tile.out_gradient, a.width, all_queries, d, kRows, arrived);
-  fetch_rows<D, Warps>(tile.value, a.value_stride, all_keys, d, kRows, values);
+  fetch_rows<D, Warps, kRows>(tile.query, a.query_stride, all_queries, d, queries);
+  fetch_rows<D, Warps, kRows>(tile.key, a.key_stride, all_keys, d, keys);
+  fetch_rows<D, Warps, kRows>(tile.out_gradient, a.width, all_queries, d, arrived);
+  fetch_rows<D, Warps, kRows>(tile.value, a.value_stride, all_keys, d, values);
   float normaliser[2] = {};
   for (int half = 0; half < 2; ++half)
-    if (const int row = lane.row(2 * half); row < all_queries) normaliser[half] = a.normalisers[tile.softmax_at + row];
+    if (const int row = lane.row(2 * half); row < all_queries)
+      normaliser[half] = finite_or_zero(a.normalisers[tile.softmax_at + row]);
   wait_for_rows();
   if (lane.first_row < all_queries) {
     Parts<kParts> p, g;
@@ -427,8 +457,8 @@ __global__ void __launch_bounds__(32 * Warps) sequence_gradient_kernel(Operands 
     for_each_part<kParts>([&](int n, int e) {
       const int i = lane.row(e), j = lane.column(n, e);
       const float s = logit(a, tile, i, j, p[n][e], scale, kNoProducts);
-      p[n][e] = s > never ? fast_exp(s - normaliser[e / 2]) : 0;
-      g[n][e] = s > never ? weight_gradient(a, tile, i, j, g[n][e], kNoProducts) : 0;
+      p[n][e] = fast_exp(s - normaliser[e / 2]);
+      if (T == Terms::some && s > never) g[n][e] = weight_gradient(a, tile, i, j, g[n][e], kNoProducts);
       row_sums[e / 2] += p[n][e] * g[n][e];
     });
     for (float& sum : row_sums) sum = row_sum(sum);
@@ -467,12 +497,17 @@ __global__ void __launch_bounds__(32 * Warps) sequence_gradient_kernel(Operands 
   store(weights, arrived, a.value_gradient);
 }
 
-/// Calls function(width), where width.value is the smallest of the widths 32, 64 and 128 that is not below d.
+/// Calls function(width, terms), where width.value is the smallest of the widths 32, 64 and 128 that is not below a.d,
+/// and terms.value says what the attention has.
 template <class Function>
-void with_width(std::int64_t d, const Function& function) {
-  if (d <= 32) return function(std::integral_constant<int, 32>());
-  if (d <= 64) return function(std::integral_constant<int, 64>());
-  function(std::integral_constant<int, 128>());
+void with_kind(const Operands& a, const Function& function) {
+  const auto with_width = [&](auto terms) {
+    if (a.d <= 32) return function(std::integral_constant<int, 32>(), terms);
+    if (a.d <= 64) return function(std::integral_constant<int, 64>(), terms);
+    function(std::integral_constant<int, 128>(), terms);
+  };
+  if (has_terms(a)) return with_width(std::integral_constant<Terms, Terms::some>());
+  with_width(std::integral_constant<Terms, Terms::none>());
 }
 
 /// Launches a kernel with a block for each of these tiles and each head, and the two arguments, whose threads share
@@ -530,13 +565,14 @@ void tensor_core_attention_forward(CudaContext& device, const AttentionArrays<fl
     const std::int32_t length = arrays.queries.length(b);
     length <= kShortRows ? add_tiles(of_short, b, length, kShortRows) : add_tiles(of_long, b, length, kLongRows);
   }
-  with_width(a.d, [&](auto width) {
+  with_kind(a, [&](auto width, auto terms) {
     constexpr int kD = decltype(width)::value;
+    constexpr Terms kTerms = decltype(terms)::value;
     const auto words = [](int rows) { return (rows + 4 * kStep) * kRowWords<kD>; };
-    launch_tiles<kShortWarps>(device, a, of_short, words(kShortRows), forward_kernel<kD, kShortWarps>, out.full.data(),
-                              out.rounded.data());
-    launch_tiles<kLongWarps>(device, a, of_long, words(kLongRows), forward_kernel<kD, kLongWarps>, out.full.data(),
-                             out.rounded.data());
+    launch_tiles<kShortWarps>(device, a, of_short, words(kShortRows), forward_kernel<kD, kShortWarps, kTerms>,
+                              out.full.data(), out.rounded.data());
+    launch_tiles<kLongWarps>(device, a, of_long, words(kLongRows), forward_kernel<kD, kLongWarps, kTerms>,
+                             out.full.data(), out.rounded.data());
   });
 }
 
@@ -559,17 +595,19 @@ void tensor_core_attention_backward(CudaContext& device, const AttentionArrays<f
       add_tiles(of_keys, b, keys, kLongRows);
     }
   }
-  with_width(a.d, [&](auto width) {
+  with_kind(a, [&](auto width, auto terms) {
     constexpr int kD = decltype(width)::value;
+    constexpr Terms kTerms = decltype(terms)::value;
     const auto words_of_pairs = [](int rows) { return 4 * rows * kRowWords<kD> + 2 * rows * (rows / 2 + 4); };
     launch_tiles<kShortWarps>(device, a, of_short, words_of_pairs(kShortRows),
-                              sequence_gradient_kernel<kD, kShortWarps>);
-    launch_tiles<kLongWarps>(device, a, of_long, words_of_pairs(kLongRows), sequence_gradient_kernel<kD, kLongWarps>);
+                              sequence_gradient_kernel<kD, kShortWarps, kTerms>);
+    launch_tiles<kLongWarps>(device, a, of_long, words_of_pairs(kLongRows),
+                             sequence_gradient_kernel<kD, kLongWarps, kTerms>);
     constexpr int kWords = (2 * kLongRows + 4 * kStep) * kRowWords<kD>;
-    launch_tiles<kLongWarps>(device, a, of_queries, kWords, query_gradient_kernel<kD, kLongWarps>, out.full.data(),
-                             out.rounded.data());
+    launch_tiles<kLongWarps>(device, a, of_queries, kWords, query_gradient_kernel<kD, kLongWarps, kTerms>,
+                             out.full.data(), out.rounded.data());
     if (a.key_gradient || a.value_gradient)
-      launch_tiles<kLongWarps>(device, a, of_keys, kWords, key_gradient_kernel<kD, kLongWarps>);
+      launch_tiles<kLongWarps>(device, a, of_keys, kWords, key_gradient_kernel<kD, kLongWarps, kTerms>);
   });
   if (arrays.positions.bias_gradient)
     add_bias_gradient(device, a, arrays.queries.sequences(), arrays.positions.bias_gradient);
