@@ -1,5 +1,6 @@
 #include "heed/tensor/cuda_device.h"
 
+#include "heed/tensor/cuda_blas.h"
 #include "heed/tensor/cuda_language.h"
 
 namespace heed {
@@ -24,7 +25,10 @@ GpuSurvey survey_gpus() {
   int count = 0, driver = 0, runtime = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   cudaGetLastError();
-  if (error == cudaSuccess && count > 0) return {count, ""};
+  if (error == cudaSuccess && count > 0) {
+    const std::string why_not = load_cublas_lt();
+    return {why_not.empty() ? count : 0, why_not};
+  }
   cudaDriverGetVersion(&driver);
   cudaRuntimeGetVersion(&runtime);
   const auto version = [](int number) {
