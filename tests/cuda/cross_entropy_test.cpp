@@ -15,7 +15,7 @@ void write(const CrossEntropySums& sums, Tensor<T> to) {
 }
 
 TEST_CASE_TEMPLATE("cross-entropy on a GPU: loss, sums and gradients", T, float, double) {
-  for (const std::int64_t vocabulary : {3, 33, 300}) {
+  for (const std::int64_t vocabulary : {3, 33, 300, 1030}) {
     CAPTURE(vocabulary);
     constexpr std::int64_t kRows = 21, kWidth = 7;
     TestTensor<T> hidden = normal<T>({kRows, kWidth}, 1), weight = normal<T>({vocabulary, kWidth}, 2),
@@ -117,6 +117,23 @@ TEST_CASE("cross-entropy on a GPU: with bfloat16 products, nearly the same gradi
       CHECK(difference > 0);
       CHECK(std::sqrt(difference / size) < 0.02);
     }
+  }
+}
+
+TEST_CASE_TEMPLATE("cross-entropy on a GPU: large vocabularies, whose rows are held in registers or read again", T,
+                   float, double) {
+  for (const std::int64_t vocabulary : {4100, 8193, 33001}) {
+    CAPTURE(vocabulary);
+    constexpr std::int64_t kRows = 3, kWidth = 2;
+    TestTensor<T> hidden = normal<T>({kRows, kWidth}, 1), weight = normal<T>({vocabulary, kWidth}, 2);
+    const std::vector<std::int32_t> targets{0, static_cast<std::int32_t>(vocabulary) - 1, 4098};
+    check_kernels<T>({normal<T>({kRows, kWidth}, 3), normal<T>({vocabulary, kWidth}, 4), normal<T>({4}, 5)},
+                     [&](auto& device, std::span<const Tensor<T>> to) {
+                       CrossEntropySums sums;
+                       cross_entropy_forward<T>(device, hidden.view(), weight.view(), {}, targets,
+                                                {.label_smoothing = 0.1}, {}, to[0], to[1], {}, {nullptr, &sums});
+                       write(sums, to[2]);
+                     });
   }
 }
 

@@ -528,9 +528,9 @@ void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_
   std::copy_n(sums, 4, c);
 }
 
-void require_alignment(const void* address) {
-  if (reinterpret_cast<std::uintptr_t>(address) % 16 != 0)
-    throw Error("emulation of CUDA: an address is not aligned to 16 bytes");
+void require_alignment(const void* address, std::size_t bytes) {
+  if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0)
+    throw Error("emulation of CUDA: an address is not aligned to " + std::to_string(bytes) + " bytes");
 }
 
 void load_matrices(std::uint32_t (&words)[4], const std::uint32_t* row, bool transposed) {

@@ -93,8 +93,8 @@ unsigned ballot(unsigned mask, bool predicate, std::source_location at);
 /// Stands in for mma.m16n8k16 (see tensor/cuda_mma.h): all lanes of a warp compute C += A B, sums in the order of the
 /// columns of A.
 void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
-/// Throws Error where an address is no multiple of 16 bytes, as CUDA wants it for words of 16 bytes.
-void require_alignment(const void* address);
+/// Throws Error where an address is no multiple of `bytes`, as CUDA wants it for words of so many bytes.
+void require_alignment(const void* address, std::size_t bytes = 16);
 /// Stands in for ldmatrix.x4 (see tensor/cuda_mma.h): all lanes of a warp load four matrices, whose rows must be
 /// aligned.
 void load_matrices(std::uint32_t (&words)[4], const std::uint32_t* row, bool transposed);

@@ -9,6 +9,7 @@
 #include "heed/ops/column_sum_cuda-inl.h"
 #include "heed/ops/linear.h"
 #include "heed/tensor/cuda_language.h"
+#include "heed/tensor/cuda_packs.h"
 
 namespace heed {
 namespace {
@@ -47,144 +48,332 @@ struct RowSums {
   std::int32_t correct;
 };
 
-/// What a row of logits has to know for its gradient.
+/// The logits that a thread reads at once, the packs of logits that a thread can hold in registers, and the largest
+/// number of threads of a block.
+constexpr int kLogitsOfPack = 4, kHeldPacks = 8;
+constexpr unsigned kMostThreads = 1024;
 template <class T>
-struct RowLoss {
-  T largest, exponentials;  // the largest logit; the sum of exp(logit - largest)
-  T normaliser;             // log(sum of exp(logit))
+using LogitPack = Pack<T, kLogitsOfPack>;
+
+/// The row of logits of this block, which its threads visit pack by pack. The packs begin at multiples of their size in
+/// the matrix, so that they are aligned for any vocabulary; the first and the last pack may have places outside of the
+/// row, whose logits are minus infinity. With `Held` the row is read once, into registers, and what a visitor stores in
+/// a pack is there at the next visit; otherwise every visit reads the logits again.
+template <class T, bool Held>
+class LogitRow {
+ public:
+  /// Reads the row of matrices `logits` and `rounded`, which may be null, from the bias, which may be null, too.
+  __device__ LogitRow(T* logits, Bfloat16* rounded, const T* bias, std::int64_t vocabulary)
+      : x_(logits + blockIdx.x * vocabulary),
+        rounded_(rounded ? rounded + blockIdx.x * vocabulary : nullptr),
+        bias_(bias),
+        vocabulary_(static_cast<int>(vocabulary)),
+        first_(-static_cast<int>(blockIdx.x * vocabulary % kLogitsOfPack)) {
+    if constexpr (Held) {
+      // All whole packs are requested before the first of them is needed.
+      HEED_UNROLL
+      for (int j = 0; j < kHeldPacks; ++j)
+        if (is_whole(place(j))) held_[j] = load_pack<kLogitsOfPack>(x_ + place(j));
+      HEED_UNROLL
+      for (int j = 0; j < kHeldPacks; ++j)
+        if (bias_ || !is_whole(place(j))) complete(place(j), held_[j]);
+    }
+  }
+
+  /// Returns the logit of a word.
+  __device__ T logit(std::int64_t v) const { return bias_ ? x_[v] + bias_[v] : x_[v]; }
+  __device__ bool contains(int v) const { return static_cast<unsigned>(v) < static_cast<unsigned>(vocabulary_); }
+  /// Tells whether all places of the pack at v are in the row.
+  __device__ bool is_whole(int v) const { return v >= 0 && v + kLogitsOfPack <= vocabulary_; }
+
+  /// Calls visit(v, pack) for each pack of this thread: the logits v, v + 1, ....
+  template <class Visit>
+  __device__ __forceinline__ void for_each(const Visit& visit) {
+    if constexpr (Held) {
+      HEED_UNROLL
+      for (int j = 0; j < kHeldPacks; ++j)
+        if (place(j) < vocabulary_) visit(place(j), held_[j]);
+    } else {
+      for (int v = place(0); v < vocabulary_; v += kLogitsOfPack * static_cast<int>(blockDim.x)) {
+        LogitPack<T> pack = read(v);
+        visit(v, pack);
+      }
+    }
+  }
+  /// Returns the pack at v.
+  __device__ LogitPack<T> read(int v) const {
+    LogitPack<T> pack{};
+    if (is_whole(v)) pack = load_pack<kLogitsOfPack>(x_ + v);
+    if (bias_ || !is_whole(v)) complete(v, pack);
+    return pack;
+  }
+
+  /// Stores the gradient of the pack at v in place of the logits, or rounded to bfloat16 where there is memory for
+  /// that.
+  __device__ __forceinline__ void store_gradient(int v, const LogitPack<T>& gradient) const {
+    if (is_whole(v)) {
+      if (rounded_)
+        store_pack(round_pack(gradient), rounded_ + v);
+      else
+        store_pack(gradient, x_ + v);
+      return;
+    }
+    HEED_UNROLL
+    for (int k = 0; k < kLogitsOfPack; ++k) {
+      if (!contains(v + k)) continue;
+      if (rounded_)
+        rounded_[v + k] = to_bfloat16(static_cast<float>(gradient[k]));
+      else
+        x_[v + k] = gradient[k];
+    }
+  }
+
+ private:
+  /// Returns the first place of pack j of this thread.
+  __device__ int place(int j) const {
+    return first_ + kLogitsOfPack * (static_cast<int>(threadIdx.x) + j * static_cast<int>(blockDim.x));
+  }
+  /// Adds the bias to the pack at v, and reads the logits of a pack that is not whole.
+  __device__ void complete(int v, LogitPack<T>& pack) const {
+    const bool whole = is_whole(v);
+    HEED_UNROLL
+    for (int k = 0; k < kLogitsOfPack; ++k) {
+      if (!whole) pack[k] = contains(v + k) ? x_[v + k] : static_cast<T>(-INFINITY);
+      if (bias_ && contains(v + k)) pack[k] += bias_[v + k];
+    }
+  }
+
+  T* x_;
+  Bfloat16* rounded_;
+  const T* bias_;
+  int vocabulary_, first_;
+  LogitPack<T> held_[Held ? kHeldPacks : 1];
 };
 
-/// Adds the bias to the row x of logits of this block, and returns what row_gradient() needs to all threads. `sums`
-/// receives the loss of the row: that of row i of the batch, whose target may be mixed.
+/// Tells whether the threads of a block can hold a row of logits in registers.
 template <class T>
-__device__ RowLoss<T> row_loss(T* x, const T* bias, std::int64_t vocabulary, const Targets<T>& targets, std::int64_t i,
-                               double smoothing, RowSums& sums) {
-  RowLoss<T> row;
-  T largest = static_cast<T>(-INFINITY), total = 0;
-  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) {
-    const T logit = bias ? x[v] + bias[v] : x[v];
-    x[v] = logit;
-    largest = logit > largest ? logit : largest;
-    total += logit;
-  }
-  row.largest = block_max(largest, shared_memory<T>());
-  total = block_sum(total, shared_memory<T>());
-
-  const std::int32_t target = targets.first[i];
-  const T target_logit = x[target];
-  double mixed_logit = static_cast<double>(target_logit);
-  if (targets.second && targets.second_shares[i] > 0) {
-    const double share = static_cast<double>(targets.second_shares[i]);
-    mixed_logit = (1 - share) * mixed_logit + share * static_cast<double>(x[targets.second[i]]);
-  }
-  // Where several words have the highest probability, the word with the lowest id counts as the prediction.
-  bool is_later = target_logit < row.largest;
-  const T* const soft = targets.soft ? targets.soft + blockIdx.x * vocabulary : nullptr;
-  T exponentials = 0, soft_logit = 0;
-  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) {
-    is_later = is_later || (v < target && x[v] == row.largest);
-    exponentials += std::exp(x[v] - row.largest);
-    if (soft) soft_logit += soft[v] * x[v];
-  }
-  row.exponentials = block_sum(exponentials, shared_memory<T>());
-  if (soft) soft_logit = block_sum(soft_logit, shared_memory<T>());
-  const T later = block_max(T(is_later), shared_memory<T>());
-  const double normaliser = static_cast<double>(row.largest) + std::log(static_cast<double>(row.exponentials));
-  const double likelihood = normaliser - mixed_logit;
-  row.normaliser = static_cast<T>(normaliser);
-  const double of_target = (1 - smoothing) * likelihood +
-                           smoothing * (normaliser - static_cast<double>(total) / static_cast<double>(vocabulary));
-  sums.loss =
-      (1 - targets.soft_share) * of_target + targets.soft_share * (normaliser - static_cast<double>(soft_logit));
-  sums.likelihood = likelihood;
-  sums.correct = later == 0;
-  return row;
+bool holds_row(std::int64_t vocabulary) {
+  return sizeof(T) <= sizeof(float) && vocabulary + 2 * kLogitsOfPack <= kMostThreads * kHeldPacks * kLogitsOfPack;
 }
 
-/// Stores element v of the gradient of the row x of logits, in place of the logit, or rounded to bfloat16 in the row
-/// `rounded`, where that is not null.
+/// Returns the shape of a launch with a block for each of `rows` rows of logits. The blocks that run at the same time
+/// should read no more logits than the cache holds if they read them again: rows of a large vocabulary get large
+/// blocks.
 template <class T>
-__device__ __forceinline__ void store_gradient(T* x, Bfloat16* rounded, std::int64_t v, T gradient) {
-  if (rounded)
-    rounded[v] = to_bfloat16(static_cast<float>(gradient));
-  else
-    x[v] = gradient;
+LaunchShape shape_for_logits(std::int64_t rows, std::int64_t vocabulary, bool held) {
+  LaunchShape shape = shape_for_rows<T>(rows, vocabulary);
+  if (held)
+    shape.threads =
+        static_cast<unsigned>((vocabulary / kLogitsOfPack + 2 + kHeldPacks * 32 - 1) / (kHeldPacks * 32) * 32);
+  else if (vocabulary > kMostThreads * kLogitsOfPack)
+    shape.threads = kMostThreads;
+  shape.shared_bytes = shape.threads / 32 * sizeof(T);
+  return shape;
+}
+
+/// What the loss of a row and its gradient need of the logits.
+template <class T>
+struct RowLoss {
+  T largest, exponentials, total;  // the largest logit; the sums of exp(logit - largest) and of the logits
+  T target_logit, second_logit;    // the logits of the targets
+  T soft_logit;                    // the sum of the logits times what teachers predict
+  bool correct;
+
+  /// Returns log(sum of exp(logit)).
+  __device__ double normaliser() const {
+    return static_cast<double>(largest) + std::log(static_cast<double>(exponentials));
+  }
+};
+
+/// Returns what a row of logits tells to all threads: that of row i of the batch, whose target may be mixed. Replaces
+/// the logits of a row that is held by exp(logit - largest).
+template <class T, bool Held>
+__device__ RowLoss<T> row_loss(LogitRow<T, Held>& row, std::int64_t vocabulary, const Targets<T>& targets,
+                               std::int64_t i) {
+  RowLoss<T> out{};
+  const std::int32_t target = targets.first[i];
+  out.target_logit = row.logit(target);
+  out.second_logit = targets.second && targets.second_shares[i] > 0 ? row.logit(targets.second[i]) : T(0);
+  T largest = static_cast<T>(-INFINITY), total = 0;
+  row.for_each([&](int v, const LogitPack<T>& logits) {
+    const bool whole = row.is_whole(v);
+    HEED_UNROLL
+    for (int k = 0; k < kLogitsOfPack; ++k) {
+      largest = std::fmax(largest, logits[k]);
+      if (whole || row.contains(v + k)) total += logits[k];
+    }
+  });
+  out.largest = block_max(largest, shared_memory<T>());
+  out.total = block_sum(total, shared_memory<T>());
+
+  // Where several words have the highest probability, the word with the lowest id counts as the prediction.
+  bool is_later = out.target_logit < out.largest;
+  const bool may_be_correct = !is_later;
+  const T* const soft = !Held && targets.soft ? targets.soft + blockIdx.x * vocabulary : nullptr;
+  T exponentials = 0, soft_logit = 0;
+  row.for_each([&](int v, LogitPack<T>& logits) {
+    if (may_be_correct && v < target) {
+      HEED_UNROLL
+      for (int k = 0; k < kLogitsOfPack; ++k) is_later = is_later || (v + k < target && logits[k] == out.largest);
+    }
+    if (soft) {
+      HEED_UNROLL
+      for (int k = 0; k < kLogitsOfPack; ++k)
+        if (row.contains(v + k)) soft_logit += soft[v + k] * logits[k];
+    }
+    HEED_UNROLL
+    for (int k = 0; k < kLogitsOfPack; ++k) exponentials += logits[k] = std::exp(logits[k] - out.largest);
+  });
+  out.exponentials = block_sum(exponentials, shared_memory<T>());
+  if (soft) out.soft_logit = block_sum(soft_logit, shared_memory<T>());
+  out.correct = may_be_correct && block_max(T(is_later), shared_memory<T>()) == 0;
+  return out;
+}
+
+/// Returns what row i of the batch adds to the sums.
+template <class T>
+__device__ RowSums sums_of(const RowLoss<T>& row, std::int64_t vocabulary, const Targets<T>& targets, std::int64_t i,
+                           double smoothing) {
+  double mixed_logit = static_cast<double>(row.target_logit);
+  if (targets.second && targets.second_shares[i] > 0) {
+    const double share = static_cast<double>(targets.second_shares[i]);
+    mixed_logit = (1 - share) * mixed_logit + share * static_cast<double>(row.second_logit);
+  }
+  const double normaliser = row.normaliser(), likelihood = normaliser - mixed_logit;
+  const double of_target = (1 - smoothing) * likelihood +
+                           smoothing * (normaliser - static_cast<double>(row.total) / static_cast<double>(vocabulary));
+  const double of_soft = normaliser - static_cast<double>(row.soft_logit);
+  return {(1 - targets.soft_share) * of_target + targets.soft_share * of_soft, likelihood, row.correct};
+}
+
+/// The factors of the gradients of the logits, which are the same for all rows.
+template <class T>
+struct GradientFactors {
+  T scale, offset, of_soft;  // of the predicted probabilities, of all words alike, and of the teachers' predictions
+  double of_target;
+
+  GradientFactors(const CrossEntropyOptions& options, double soft_share, std::int64_t vocabulary)
+      : scale(static_cast<T>(options.scale)),
+        offset(static_cast<T>(options.scale * (1 - soft_share) * options.label_smoothing /
+                              static_cast<double>(vocabulary))),
+        of_soft(static_cast<T>(options.scale * soft_share)),
+        of_target(options.scale * (1 - soft_share) * (1 - options.label_smoothing)) {}
+};
+
+/// Stores the gradient of a row of logits, which is row i of the batch, after row_loss().
+template <class T, bool Held>
+__device__ __forceinline__ void store_gradients(LogitRow<T, Held>& row, const RowLoss<T>& loss,
+                                                const Targets<T>& targets, std::int64_t i,
+                                                const GradientFactors<T>& factors, std::int64_t vocabulary) {
+  const T factor = factors.scale / loss.exponentials;
+  const T* const soft = !Held && targets.soft ? targets.soft + blockIdx.x * vocabulary : nullptr;
+  const std::int32_t first = targets.first[i], second = targets.second ? targets.second[i] : first;
+  const double second_share = targets.second ? static_cast<double>(targets.second_shares[i]) : 0;
+  const auto is_in_pack = [](int word, int v) { return word >= v && word < v + kLogitsOfPack; };
+  row.for_each([&](int v, const LogitPack<T>& visited) {
+    LogitPack<T> g;
+    HEED_UNROLL
+    for (int k = 0; k < kLogitsOfPack; ++k)
+      g[k] = factor * (Held ? visited[k] : std::exp(visited[k] - loss.largest)) - factors.offset;
+    if (soft) {
+      HEED_UNROLL
+      for (int k = 0; k < kLogitsOfPack; ++k)
+        if (row.contains(v + k)) g[k] -= factors.of_soft * soft[v + k];
+    }
+    if (is_in_pack(first, v) || is_in_pack(second, v)) {
+      HEED_UNROLL
+      for (int k = 0; k < kLogitsOfPack; ++k) {
+        if (v + k == first) g[k] -= static_cast<T>(factors.of_target * (1 - second_share));
+        if (v + k == second) g[k] -= static_cast<T>(factors.of_target * second_share);
+      }
+    }
+    row.store_gradient(v, g);
+  });
 }
 
 /// Computes the loss of row first_row + block of the batch from its logits, and their gradient where `gradient` is true
-/// (see store_gradient()).
-template <class T>
-__global__ void cross_entropy_kernel(T* logits, Bfloat16* rounded, const T* bias, std::int64_t vocabulary,
-                                     Targets<T> targets, std::int64_t first_row, double smoothing, double scale,
-                                     bool gradient, RowSums* sums) {
+/// (see LogitRow::store_gradient()). Only rows that are not held can have soft targets.
+template <class T, bool Held>
+__global__ __launch_bounds__(kMostThreads) void cross_entropy_kernel(T* logits, Bfloat16* rounded, const T* bias,
+                                                                     std::int64_t vocabulary, Targets<T> targets,
+                                                                     std::int64_t first_row, double smoothing,
+                                                                     GradientFactors<T> factors, bool gradient,
+                                                                     RowSums* sums) {
   const std::int64_t i = first_row + blockIdx.x;
-  if (rounded) rounded += blockIdx.x * vocabulary;
-  T* const x = logits + blockIdx.x * vocabulary;
-  RowSums of_row;
-  const RowLoss<T> row = row_loss(x, bias, vocabulary, targets, i, smoothing, of_row);
-  if (threadIdx.x == 0) sums[i] = of_row;
-  if (!gradient) return;
-  const double hard = scale * (1 - targets.soft_share);
-  const T factor = static_cast<T>(scale / static_cast<double>(row.exponentials)),
-          offset = static_cast<T>(hard * smoothing / static_cast<double>(vocabulary)),
-          of_soft = static_cast<T>(scale * targets.soft_share);
-  const T* const soft = targets.soft ? targets.soft + blockIdx.x * vocabulary : nullptr;
-  const double second_share = targets.second ? static_cast<double>(targets.second_shares[i]) : 0;
-  const std::int32_t first = targets.first[i], second = targets.second ? targets.second[i] : -1;
-  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) {
-    T g = factor * std::exp(x[v] - row.largest) - offset;
-    if (soft) g -= of_soft * soft[v];
-    if (v == first) g -= static_cast<T>(hard * (1 - smoothing) * (1 - second_share));
-    if (v == second) g -= static_cast<T>(hard * (1 - smoothing) * second_share);
-    store_gradient(x, rounded, v, g);
-  }
+  LogitRow<T, Held> row(logits, rounded, bias, vocabulary);
+  const RowLoss<T> loss = row_loss(row, vocabulary, targets, i);
+  if (gradient) store_gradients(row, loss, targets, i, factors, vocabulary);
+  if (threadIdx.x == 0) sums[i] = sums_of(loss, vocabulary, targets, i, smoothing);
 }
 
 /// Does for the rows first_row + block of both passes of consistent_cross_entropy() what cross_entropy_kernel() does.
 template <class T>
-__global__ void consistent_kernel(T* x_logits, T* y_logits, Bfloat16* x_rounded, Bfloat16* y_rounded, const T* bias,
-                                  std::int64_t vocabulary, Targets<T> targets, std::int64_t first_row, double smoothing,
-                                  double scale, double consistency, bool gradient, RowSums* sums) {
+__global__ __launch_bounds__(kMostThreads) void consistent_kernel(T* x_logits, T* y_logits, Bfloat16* x_rounded,
+                                                                  Bfloat16* y_rounded, const T* bias,
+                                                                  std::int64_t vocabulary, Targets<T> targets,
+                                                                  std::int64_t first_row, double smoothing,
+                                                                  double scale, double consistency, bool gradient,
+                                                                  RowSums* sums) {
   const std::int64_t i = first_row + blockIdx.x;
-  if (x_rounded) x_rounded += blockIdx.x * vocabulary;
-  if (y_rounded) y_rounded += blockIdx.x * vocabulary;
-  T *const x = x_logits + blockIdx.x * vocabulary, *const y = y_logits + blockIdx.x * vocabulary;
-  RowSums of_x, of_y;
-  const T normaliser_x = row_loss(x, bias, vocabulary, targets, i, smoothing, of_x).normaliser,
-          normaliser_y = row_loss(y, bias, vocabulary, targets, i, smoothing, of_y).normaliser;
+  LogitRow<T, false> x(x_logits, x_rounded, bias, vocabulary), y(y_logits, y_rounded, bias, vocabulary);
+  const RowLoss<T> loss_x = row_loss(x, vocabulary, targets, i), loss_y = row_loss(y, vocabulary, targets, i);
+  const T normaliser_x = static_cast<T>(loss_x.normaliser()), normaliser_y = static_cast<T>(loss_y.normaliser());
   T pq = 0, qp = 0;  // KL(p || q) and KL(q || p)
-  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) {
-    const T log_p = x[v] - normaliser_x, log_q = y[v] - normaliser_y;
-    pq += std::exp(log_p) * (log_p - log_q);
-    qp += std::exp(log_q) * (log_q - log_p);
-  }
+  x.for_each([&](int v, const LogitPack<T>& x_pack) {
+    const LogitPack<T> y_pack = y.read(v);
+    HEED_UNROLL
+    for (int k = 0; k < kLogitsOfPack; ++k) {
+      if (!x.contains(v + k)) continue;
+      const T log_p = x_pack[k] - normaliser_x, log_q = y_pack[k] - normaliser_y;
+      pq += std::exp(log_p) * (log_p - log_q);
+      qp += std::exp(log_q) * (log_q - log_p);
+    }
+  });
   pq = block_sum(pq, shared_memory<T>());
   qp = block_sum(qp, shared_memory<T>());
-  if (threadIdx.x == 0)
+  if (threadIdx.x == 0) {
+    const RowSums of_x = sums_of(loss_x, vocabulary, targets, i, smoothing),
+                  of_y = sums_of(loss_y, vocabulary, targets, i, smoothing);
     sums[i] = {(of_x.loss + of_y.loss) / 2 + consistency / 4 * (static_cast<double>(pq) + static_cast<double>(qp)),
                (of_x.likelihood + of_y.likelihood) / 2, of_x.correct};
+  }
   if (!gradient) return;
   const T factor = static_cast<T>(scale / 2),
           offset = static_cast<T>(scale / 2 * smoothing / static_cast<double>(vocabulary)),
           agreement = static_cast<T>(scale * consistency / 4), at_target = static_cast<T>(scale / 2 * (1 - smoothing));
   const std::int32_t target = targets.first[i];
-  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) {
-    const T log_p = x[v] - normaliser_x, log_q = y[v] - normaliser_y, ratio = log_p - log_q;
-    const T p = std::exp(log_p), q = std::exp(log_q), subtracted = offset + (v == target ? at_target : T(0));
-    store_gradient(x, x_rounded, v, factor * p - subtracted + agreement * (p * (ratio + (1 - pq)) - q));
-    store_gradient(y, y_rounded, v, factor * q - subtracted + agreement * (q * ((1 - qp) - ratio) - p));
-  }
+  x.for_each([&](int v, const LogitPack<T>& x_pack) {
+    const LogitPack<T> y_pack = y.read(v);
+    LogitPack<T> dx, dy;
+    HEED_UNROLL
+    for (int k = 0; k < kLogitsOfPack; ++k) {
+      const T log_p = x_pack[k] - normaliser_x, log_q = y_pack[k] - normaliser_y, ratio = log_p - log_q;
+      const T p = std::exp(log_p), q = std::exp(log_q), subtracted = offset + (v + k == target ? at_target : T(0));
+      dx[k] = factor * p - subtracted + agreement * (p * (ratio + (1 - pq)) - q);
+      dy[k] = factor * q - subtracted + agreement * (q * ((1 - qp) - ratio) - p);
+    }
+    x.store_gradient(v, dx);
+    y.store_gradient(v, dy);
+  });
 }
 
 /// Sums the rows in a fixed order, by one block. `loss`, where not null, receives scale times the loss.
 template <class T>
 __global__ void sum_rows_kernel(const RowSums* rows, std::int64_t count, double scale, T* loss,
                                 CrossEntropySums* sums) {
+  constexpr int kAtOnce = 4;  // the rows that a thread requests before it needs the first of them
   double loss_sum = 0, likelihood = 0, correct = 0;
-  for (std::int64_t i = threadIdx.x; i < count; i += blockDim.x) {
-    loss_sum += rows[i].loss;
-    likelihood += rows[i].likelihood;
-    correct += rows[i].correct;
+  for (std::int64_t begin = threadIdx.x; begin < count; begin += kAtOnce * blockDim.x) {
+    RowSums read[kAtOnce]{};
+    HEED_UNROLL
+    for (int k = 0; k < kAtOnce; ++k)
+      if (begin + k * blockDim.x < count) read[k] = rows[begin + k * blockDim.x];
+    HEED_UNROLL
+    for (const RowSums& row : read) {
+      loss_sum += row.loss;
+      likelihood += row.likelihood;
+      correct += row.correct;
+    }
   }
   loss_sum = block_sum(loss_sum, shared_memory<double>());
   likelihood = block_sum(likelihood, shared_memory<double>());
@@ -201,8 +390,7 @@ template <class T>
 void store(CudaContext& device, const RowSums* rows, std::int64_t count, const CrossEntropyOptions& options,
            LossResult<T> result) {
   CrossEntropySums* const sums = static_cast<CrossEntropySums*>(device.arena.allocate(sizeof(CrossEntropySums)));
-  constexpr unsigned kThreads = 256;
-  launch(device, {1, kThreads, kThreads / 32 * sizeof(double)}, sum_rows_kernel<T>, rows, count, options.scale,
+  launch(device, {1, kMostThreads, kMostThreads / 32 * sizeof(double)}, sum_rows_kernel<T>, rows, count, options.scale,
          result.loss, sums);
   if (result.sums) download(device, sums, {result.sums, 1});
 }
@@ -370,15 +558,21 @@ void cross_entropy_forward(CudaContext& device, Tensor<T> hidden, Tensor<T> weig
   if (!soft.teachers.empty()) on_device.soft_share = soft.share;
   RowSums* const sums = static_cast<RowSums*>(device.arena.allocate(static_cast<std::size_t>(rows) * sizeof(RowSums)));
   OutputProducts<T> products(device, weight, dweight, dbias);
+  const GradientFactors<T> factors(options, on_device.soft_share, vocabulary);
+  bool held = false;
+  auto* kernel = cross_entropy_kernel<T, false>;
+  if constexpr (sizeof(T) <= sizeof(float)) {
+    held = holds_row<T>(vocabulary) && soft.teachers.empty();
+    if (held) kernel = cross_entropy_kernel<T, true>;
+  }
   const MaybeRounded<T> states = operand_of_products(device, MaybeRounded<T>{hidden}),
                         logits = products.make_logits(most, gradient);
   for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
     count = std::min(most, rows - begin);
     products.project(states, begin, count, logits);
     on_device.soft = predictions.predict(begin, count);
-    launch(device, shape_for_rows<T>(count, vocabulary), cross_entropy_kernel<T>, logits.full.data(),
-           logits.rounded.data(), bias.data(), vocabulary, on_device, begin, options.label_smoothing, options.scale,
-           gradient, sums);
+    launch(device, shape_for_logits<T>(count, vocabulary, held), kernel, logits.full.data(), logits.rounded.data(),
+           bias.data(), vocabulary, on_device, begin, options.label_smoothing, factors, gradient, sums);
     products.propagate(logits, states, begin, count, dhidden);
   }
   store(device, sums, rows, options, result);
@@ -402,7 +596,7 @@ void consistent_cross_entropy_forward(CudaContext& device, const PassStates<T>& 
     count = std::min(most, rows - begin);
     products.project(of_first, begin, count, x);
     products.project(of_second, begin, count, y);
-    launch(device, shape_for_rows<T>(count, vocabulary), consistent_kernel<T>, x.full.data(), y.full.data(),
+    launch(device, shape_for_logits<T>(count, vocabulary, false), consistent_kernel<T>, x.full.data(), y.full.data(),
            x.rounded.data(), y.rounded.data(), bias.data(), vocabulary, on_device, begin, options.label_smoothing,
            options.scale, consistency, gradient, sums);
     products.propagate(x, of_first, begin, count, first.dhidden);

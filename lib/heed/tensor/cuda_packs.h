@@ -1,0 +1,79 @@
+// Packs: a few numbers next to each other in memory, which a thread of a GPU reads or writes at once.
+//
+// Most kernels of a training do little but read and write memory. A GPU is as fast as its memory only if each thread
+// has many bytes under way, and an instruction takes 16 bytes as fast as 4. The address of a pack must be a multiple of
+// its size, or of 16 if the pack is larger than 16 bytes: takes_packs() tells whether arrays allow it.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "heed/tensor/bfloat16.h"
+#include "heed/tensor/cuda_language.h"
+#include "heed/tensor/cuda_mma.h"
+
+namespace heed {
+
+/// The alignment in bytes of a pack of N numbers T. N is a power of two.
+template <class T, int N>
+constexpr std::size_t kPackAlignment = N * sizeof(T) < 16 ? N * sizeof(T) : 16;
+
+/// N numbers that are next to each other in memory.
+template <class T, int N>
+struct alignas(kPackAlignment<T, N>) Pack {
+  T values[N];
+
+  __device__ T& operator[](int k) { return values[k]; }
+  __device__ const T& operator[](int k) const { return values[k]; }
+};
+
+/// Loads the N numbers from an aligned address on.
+template <int N, class T>
+__device__ __forceinline__ Pack<T, N> load_pack(const T* from) {
+#ifdef __CUDACC__
+  return *reinterpret_cast<const Pack<T, N>*>(from);
+#else
+  emulation::require_alignment(from, kPackAlignment<T, N>);
+  Pack<T, N> out;
+  std::memcpy(&out, from, sizeof(out));
+  return out;
+#endif
+}
+
+/// Stores N numbers from an aligned address on.
+template <class T, int N>
+__device__ __forceinline__ void store_pack(const Pack<T, N>& numbers, std::type_identity_t<T>* to) {
+#ifdef __CUDACC__
+  *reinterpret_cast<Pack<T, N>*>(to) = numbers;
+#else
+  emulation::require_alignment(to, kPackAlignment<T, N>);
+  std::memcpy(to, &numbers, sizeof(numbers));
+#endif
+}
+
+/// Returns N numbers rounded to bfloat16.
+template <class T, int N>
+__device__ __forceinline__ Pack<Bfloat16, N> round_pack(const Pack<T, N>& numbers) {
+  Pack<Bfloat16, N> out;
+  if constexpr (N % 2 == 0) {
+    HEED_UNROLL
+    for (int k = 0; k < N; k += 2) {
+      const std::uint32_t word = pack_bfloat16(static_cast<float>(numbers[k]), static_cast<float>(numbers[k + 1]));
+      out[k] = static_cast<Bfloat16>(word & 0xFFFF);
+      out[k + 1] = static_cast<Bfloat16>(word >> 16);
+    }
+  } else {
+    out[0] = to_bfloat16(static_cast<float>(numbers[0]));
+  }
+  return out;
+}
+
+/// Tells whether the rows of matrices with this number of columns consist of packs of N numbers, and the addresses are
+/// those of packs. A null address is allowed.
+template <int N, class... T>
+bool takes_packs(std::int64_t columns, const T*... arrays) {
+  return columns % N == 0 && ((reinterpret_cast<std::uintptr_t>(arrays) % kPackAlignment<T, N> == 0) && ...);
+}
+
+}  // namespace heed
