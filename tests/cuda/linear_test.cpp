@@ -68,6 +68,50 @@ TEST_CASE("inference on a GPU: 8-bit integers give the bits of the CPU, kept wei
     }
 }
 
+TEST_CASE_TEMPLATE("linear layer on a GPU: gradients of many rows and of columns that are read in packs", T, float,
+                   double) {
+  for (const Activation activation : kActivations)
+    for (const std::int64_t out : {8, 264, 271}) {
+      CAPTURE(static_cast<int>(activation));
+      CAPTURE(out);
+      constexpr std::int64_t kRows = 130, kIn = 2;
+      TestTensor<T> x = normal<T>({kRows, kIn}, 1), weight = normal<T>({out, kIn}, 2),
+                    kept = normal<T>({kRows, out}, 3);
+      check_kernels<T>({normal<T>({kRows, out}, 4), normal<T>({kRows, kIn}, 5), normal<T>({out, kIn}, 6),
+                        normal<T>({out}, 7), normal<T>({kRows, out}, 8)},
+                       [&](auto& device, std::span<const Tensor<T>> to) {
+                         linear_backward<T>(device, {x.view()}, {weight.view()}, activation, {kept.view()}, {to[0]},
+                                            {to[1]}, false, to[2], to[3]);
+                         linear_backward<T>(device, {x.view()}, {weight.view()}, activation, {kept.view()}, {to[4]},
+                                            {to[1]}, true, to[2], {});
+                       });
+    }
+}
+
+TEST_CASE("linear layer on a GPU: the sums of gradients that are stored as bfloat16 do not depend on packs") {
+  constexpr std::int64_t kRows = 130, kIn = 2, kOut = 264;
+  TestTensor<float> x = normal<float>({kRows, kIn}, 1), weight = normal<float>({kOut, kIn}, 2);
+  const TestTensor<Bfloat16> dy = rounded(normal<float>({kRows, kOut}, 3)),
+                             y = rounded(normal<float>({kRows, kOut}, 4));
+  Arena arena, host_arena;
+  CudaContext device{arena, host_arena};
+  device.precision = Precision::bfloat16;
+  for (const Activation activation : {Activation::none, Activation::relu}) {
+    CAPTURE(static_cast<int>(activation));
+    // The gradients begin one number behind an aligned address, or at an aligned address.
+    const auto sums = [&](std::size_t begin) {
+      TestTensor<float> dbias = normal<float>({kOut}, 5);
+      std::vector<Bfloat16> memory(begin + dy.values.size());
+      std::ranges::copy(dy.values, memory.begin() + static_cast<std::ptrdiff_t>(begin));
+      TestTensor<Bfloat16> kept = y;
+      linear_backward<float>(device, {x.view()}, {weight.view()}, activation, {{}, kept.view()},
+                             {{}, {memory.data() + begin, {kRows, kOut}}}, {}, false, {}, dbias.view());
+      return dbias.values;
+    };
+    CHECK(sums(1) == sums(0));
+  }
+}
+
 TEST_CASE("linear layer on a GPU: matrices that are stored as bfloat16") {
   // Every product has sums of few numbers with few bits, so that both devices round the same sums to bfloat16.
   constexpr std::int64_t kRows = 20, kIn = 5, kOut = 9;

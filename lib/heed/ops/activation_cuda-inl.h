@@ -63,4 +63,22 @@ __device__ __forceinline__ T activation_derivative(Activation activation, T kept
   return 1;
 }
 
+/// Calls body(constant), where constant.value is the activation function, so that a loop within body() does not choose
+/// the function again for each element.
+template <class Body>
+__device__ __forceinline__ void with_activation(Activation activation, const Body& body) {
+  switch (activation) {
+    case Activation::relu:
+      return body(std::integral_constant<Activation, Activation::relu>());
+    case Activation::gelu:
+      return body(std::integral_constant<Activation, Activation::gelu>());
+    case Activation::swish:
+      return body(std::integral_constant<Activation, Activation::swish>());
+    case Activation::tanh:
+      return body(std::integral_constant<Activation, Activation::tanh>());
+    case Activation::none:
+      return body(std::integral_constant<Activation, Activation::none>());
+  }
+}
+
 }  // namespace heed

@@ -1,50 +1,84 @@
 // Sums over the rows of a matrix, in kernels of GPUs: the gradients of biases and gains, and the statistics of columns.
 //
-// The rows are divided into chunks, whose number depends on the number of rows alone. A block sums 32 columns of a
-// chunk: thread t has column t % 32, and every 8th row of the chunk from row t / 32 on. The block then adds the 8 sums
-// of each column in order, and a second launch adds the chunks in the same way. For 100 rows and 40 columns:
+// The rows are divided into chunks, whose number depends on the size of the matrix alone. A block of 256 threads sums a
+// tile of columns of a chunk: thread t has one column or, where the summands are read in packs, several columns next to
+// each other, and every 8th row of the chunk. The block then adds the 8 sums of each column in order, and a second
+// launch adds the chunks in the same way; its blocks have narrow tiles, and 32 threads for each column, because it has
+// few rows. For 100 rows and 40 columns, without packs:
 //
-//   first launch, 2 chunks x 2 tiles of columns: a block for rows 0 ... 49 of columns 0 ... 31, and so on
-//   second launch, 1 chunk x 2 tiles: a block adds rows 0 and 1 of the sums of the first launch
+//   first launch, 4 chunks x 2 tiles of columns: a block for rows 0 ... 24 of columns 0 ... 31, and so on
+//   second launch, 1 chunk x 5 tiles: a block adds rows 0 ... 3 of the sums of the first launch, of 8 columns
 #pragma once
 
 #include <array>
 
 #include "heed/ops/gemm/maybe_rounded.h"
 #include "heed/tensor/cuda_language.h"
+#include "heed/tensor/cuda_packs.h"
 #include "heed/tensor/tensor.h"
 
 namespace heed {
 
-constexpr std::int64_t kColumnSumTile = 32;    ///< the columns of a block of column_sums_kernel()
-constexpr std::int64_t kColumnSumThreads = 8;  ///< the threads of this block for each column
+constexpr int kColumnSumThreads = 256;  ///< the threads of a block of column_sums_kernel()
+/// The threads of this block that share a row, in the first and in the second launch.
+constexpr int kColumnSumLanes = 32, kPartSumLanes = 8;
 
-/// Computes to[k][chunk, column] = beta * to[k][chunk, column] + factor * sum of summands(row, column)[k] over the rows
-/// of each chunk. A null to[k] is skipped; with beta 0, `to` is not read.
-template <class T, std::size_t N, class Summands>
-__global__ void column_sums_kernel(Summands summands, std::int64_t rows, std::int64_t columns, std::int64_t chunks,
-                                   T factor, T beta, std::array<T*, N> to) {
-  const std::int64_t tiles = (columns + kColumnSumTile - 1) / kColumnSumTile, chunk = blockIdx.x / tiles;
-  const std::int64_t lane = threadIdx.x % kColumnSumTile, column = blockIdx.x % tiles * kColumnSumTile + lane;
-  const std::int64_t size = (rows + chunks - 1) / chunks, end = std::min(rows, (chunk + 1) * size);
-  std::array<T, N> sums{};
+/// Computes to[k][chunk, column] = beta * to[k][chunk, column] + factor * sum of the summands over the rows of each
+/// chunk. A null to[k] is skipped; with beta 0, `to` is not read. `summands` is described at sum_packs().
+template <class T, std::size_t N, int kLanes, class Summands>
+__global__ __launch_bounds__(kColumnSumThreads, 3) void column_sums_kernel(Summands summands, std::int64_t rows,
+                                                                           std::int64_t columns, std::int64_t chunks,
+                                                                           T factor, T beta, std::array<T*, N> to) {
+  constexpr int kColumns = Summands::kColumns, kAtOnce = Summands::kRowsAtOnce;
+  constexpr int kTile = kLanes * kColumns, kRowStep = kColumnSumThreads / kLanes;
+  const std::int64_t tiles = (columns + kTile - 1) / kTile, chunk = blockIdx.x / tiles;
+  const std::int64_t tile = blockIdx.x % tiles * kTile, size = (rows + chunks - 1) / chunks;
+  const int thread = static_cast<int>(threadIdx.x), place = thread % kLanes * kColumns;
+  const std::int64_t column = tile + place, end = std::min(rows, (chunk + 1) * size);
+  Pack<T, kColumns> sums[N]{};
   if (column < columns)
-    for (std::int64_t row = chunk * size + threadIdx.x / kColumnSumTile; row < end; row += kColumnSumThreads) {
-      const std::array<T, N> values = summands(row, column);
-      for (std::size_t k = 0; k < N; ++k) sums[k] += values[k];
+    for (std::int64_t row = chunk * size + thread / kLanes; row < end; row += kAtOnce * kRowStep) {
+      // Several rows are requested before the first of them is needed.
+      typename Summands::Loaded loaded[kAtOnce]{};
+      HEED_UNROLL
+      for (int r = 0; r < kAtOnce; ++r)
+        if (row + r * kRowStep < end) loaded[r] = summands.load(row + r * kRowStep, column);
+      HEED_UNROLL
+      for (int r = 0; r < kAtOnce; ++r) {
+        if (row + r * kRowStep >= end) break;
+        const std::array<Pack<T, kColumns>, N> values = summands(loaded[r], row + r * kRowStep, column);
+        HEED_UNROLL
+        for (std::size_t k = 0; k < N; ++k) HEED_UNROLL
+        for (int c = 0; c < kColumns; ++c) sums[k][c] += values[k][c];
+      }
     }
   T* const shared = shared_memory<T>();
-  for (std::size_t k = 0; k < N; ++k) shared[k * blockDim.x + threadIdx.x] = sums[k];
+  for (std::size_t k = 0; k < N; ++k) store_pack(sums[k], shared + (k * kRowStep + thread / kLanes) * kTile + place);
   __syncthreads();
-  if (threadIdx.x >= kColumnSumTile || column >= columns) return;
-  for (std::size_t k = 0; k < N; ++k) {
-    if (!to[k]) continue;
-    T sum = 0;
-    for (std::int64_t t = 0; t < kColumnSumThreads; ++t) sum += shared[k * blockDim.x + t * kColumnSumTile + lane];
-    T& target = to[k][chunk * columns + column];
-    target = beta != 0 ? beta * target + factor * sum : factor * sum;
-  }
+  for (int c = thread; c < kTile && tile + c < columns; c += kColumnSumThreads)
+    for (std::size_t k = 0; k < N; ++k) {
+      if (!to[k]) continue;
+      T sum = 0;
+      for (int r = 0; r < kRowStep; ++r) sum += shared[(k * kRowStep + r) * kTile + c];
+      T& target = to[k][chunk * columns + tile + c];
+      target = beta != 0 ? beta * target + factor * sum : factor * sum;
+    }
 }
+
+/// Summands of sum_packs() that are read one by one: element(row, column) returns N numbers.
+template <class T, std::size_t N, class Element>
+struct SingleSummands {
+  static constexpr int kColumns = 1, kRowsAtOnce = 4;
+  using Loaded = std::array<T, N>;
+  Element element;
+
+  __device__ Loaded load(std::int64_t row, std::int64_t column) const { return element(row, column); }
+  __device__ std::array<Pack<T, 1>, N> operator()(const Loaded& loaded, std::int64_t, std::int64_t) const {
+    std::array<Pack<T, 1>, N> out;
+    for (std::size_t k = 0; k < N; ++k) out[k][0] = loaded[k];
+    return out;
+  }
+};
 
 /// The elements of N matrices, whose rows begin `stride` elements apart, as summands of column_sums(). A null matrix
 /// counts as zeros.
@@ -61,32 +95,58 @@ struct MatrixElements {
   }
 };
 
-/// Computes N sums over the rows for each column at once: to[k][column] = beta * to[k][column] + factor * sum of
-/// summands(row, column)[k] over the rows. `summands` is an object whose members are numbers and addresses of the GPU,
-/// with a `__device__` operator() that returns a std::array<T, N>. A null to[k] is skipped; with beta 0, `to` is not
-/// read.
+/// Adds N matrices of partial sums [chunks, columns] over their rows: to[k][column] = beta * to[k][column] + factor *
+/// sum of parts[k]. A null to[k] is skipped; with beta 0, `to` is not read.
+template <class T, std::size_t N>
+void sum_parts(CudaContext& device, std::int64_t chunks, std::int64_t columns, const std::array<T*, N>& parts,
+               std::type_identity_t<T> factor, std::type_identity_t<T> beta, const std::array<T*, N>& to) {
+  using Summands = SingleSummands<T, N, MatrixElements<T, N>>;
+  Summands summands{{{}, columns}};
+  for (std::size_t k = 0; k < N; ++k) summands.element.x[k] = to[k] ? parts[k] : nullptr;
+  const std::int64_t tiles = (columns + kPartSumLanes - 1) / kPartSumLanes;
+  launch(device, {static_cast<unsigned>(tiles), kColumnSumThreads, N * kColumnSumThreads * sizeof(T)},
+         column_sums_kernel<T, N, kPartSumLanes, Summands>, summands, chunks, columns, 1, factor, beta, to);
+}
+
+/// Computes N sums over the rows for each column at once: to[k][column] = beta * to[k][column] + factor * sum of the
+/// summands over the rows. A null to[k] is skipped; with beta 0, `to` is not read.
+///
+/// `summands` is an object whose members are numbers and addresses of the GPU, with `__device__` functions:
+/// load(row, column) reads what belongs to Summands::kColumns columns, and the call operator computes from that N packs
+/// of summands. Each is called once for each row and pack of columns, so that the call operator may also store what it
+/// computes. The number of columns is a multiple of kColumns. kRowsAtOnce calls of load() come before the first of
+/// their summands is computed. The sums do not depend on kColumns.
+template <class T, std::size_t N, class Summands>
+void sum_packs(CudaContext& device, std::int64_t rows, std::int64_t columns, const Summands& summands,
+               std::type_identity_t<T> factor, std::type_identity_t<T> beta, const std::array<T*, N>& to) {
+  constexpr std::int64_t kChunkRows = 32, kMostBlocks = 1024, kWidestTile = 8 * kColumnSumLanes;
+  constexpr std::int64_t kTile = std::int64_t{Summands::kColumns} * kColumnSumLanes;
+  static_assert(kTile <= kWidestTile);
+  const std::int64_t most = std::max<std::int64_t>(kMostBlocks * kWidestTile / std::max(columns, kWidestTile), 1);
+  const std::int64_t chunks = std::clamp<std::int64_t>((rows + kChunkRows - 1) / kChunkRows, 1, most);
+  const std::int64_t tiles = (columns + kTile - 1) / kTile;
+  const LaunchShape shape{static_cast<unsigned>(chunks * tiles), kColumnSumThreads,
+                          N * kColumnSumThreads * Summands::kColumns * sizeof(T)};
+  constexpr auto kKernel = column_sums_kernel<T, N, kColumnSumLanes, Summands>;
+  if (chunks == 1) return launch(device, shape, kKernel, summands, rows, columns, chunks, factor, beta, to);
+  const ArenaScope scope(device.arena);
+  std::array<T*, N> parts{};
+  bool wanted = false;
+  for (std::size_t k = 0; k < N; ++k)
+    if (to[k]) {
+      parts[k] = device.arena.tensor<T>({chunks, columns}).data();
+      wanted = true;
+    }
+  launch(device, shape, kKernel, summands, rows, columns, chunks, T(1), T(0), parts);
+  if (wanted) sum_parts(device, chunks, columns, parts, factor, beta, to);
+}
+
+/// Computes N sums over the rows for each column at once, as sum_packs() does, of summands that are read one by one:
+/// summands(row, column) returns a std::array<T, N>.
 template <class T, std::size_t N, class Summands>
 void column_sums(CudaContext& device, std::int64_t rows, std::int64_t columns, const Summands& summands,
                  std::type_identity_t<T> factor, std::type_identity_t<T> beta, const std::array<T*, N>& to) {
-  constexpr std::int64_t kChunkRows = 64, kMostChunks = 256;
-  const std::int64_t chunks = std::clamp<std::int64_t>((rows + kChunkRows - 1) / kChunkRows, 1, kMostChunks);
-  const std::int64_t tiles = (columns + kColumnSumTile - 1) / kColumnSumTile;
-  constexpr auto kThreads = static_cast<unsigned>(kColumnSumTile * kColumnSumThreads);
-  const auto shape = [&](std::int64_t blocks) {
-    return LaunchShape{static_cast<unsigned>(blocks), kThreads, N * kThreads * sizeof(T)};
-  };
-  if (chunks == 1)
-    return launch(device, shape(tiles), column_sums_kernel<T, N, Summands>, summands, rows, columns, chunks, factor,
-                  beta, to);
-  const ArenaScope scope(device.arena);
-  std::array<T*, N> parts{};
-  MatrixElements<T, N> elements{{}, columns};
-  for (std::size_t k = 0; k < N; ++k)
-    if (to[k]) elements.x[k] = parts[k] = device.arena.tensor<T>({chunks, columns}).data();
-  launch(device, shape(chunks * tiles), column_sums_kernel<T, N, Summands>, summands, rows, columns, chunks, T(1), T(0),
-         parts);
-  launch(device, shape(tiles), column_sums_kernel<T, N, MatrixElements<T, N>>, elements, chunks, columns, 1, factor,
-         beta, to);
+  sum_packs(device, rows, columns, SingleSummands<T, N, Summands>{summands}, factor, beta, to);
 }
 
 /// Adds the rows of x [rows, columns], which begin `stride` elements apart, to `sums` [columns].
@@ -101,22 +161,32 @@ void add_column_sums(CudaContext& device, Tensor<T> x, Tensor<T> sums) {
   add_column_sums(device, static_cast<const T*>(x.data()), x.rows(), x.columns(), x.columns(), sums.data());
 }
 
-/// The elements of a matrix that is stored as bfloat16, as summands of column_sums().
-struct RoundedElements {
+/// The elements of a matrix that is stored as bfloat16, as summands of sum_packs().
+template <int N>
+struct RoundedSummands {
+  static constexpr int kColumns = N, kRowsAtOnce = 4;
+  using Loaded = Pack<Bfloat16, N>;
   const Bfloat16* x;
   std::int64_t columns;
 
-  __device__ std::array<float, 1> operator()(std::int64_t row, std::int64_t column) const {
-    return {from_bfloat16(x[row * columns + column])};
+  __device__ Loaded load(std::int64_t row, std::int64_t column) const {
+    return load_pack<N>(x + row * columns + column);
+  }
+  __device__ std::array<Pack<float, N>, 1> operator()(const Loaded& loaded, std::int64_t, std::int64_t) const {
+    return {widen_pack<float>(loaded)};
   }
 };
 /// Adds the rows of x [N, D], of its rounded numbers where these are stored, to `sums` [D].
 template <class T>
 void add_column_sums(CudaContext& device, const MaybeRounded<T>& x, Tensor<T> sums) {
   if constexpr (std::is_same_v<T, float>)
-    if (x.rounded)
-      return column_sums(device, x.rows(), x.columns(), RoundedElements{x.rounded.data(), x.columns()}, 1, 1,
-                         std::array<float*, 1>{sums.data()});
+    if (x.rounded) {
+      const std::array<float*, 1> to{sums.data()};
+      const Bfloat16* const elements = x.rounded.data();
+      if (takes_packs<8>(x.columns(), elements))
+        return sum_packs(device, x.rows(), x.columns(), RoundedSummands<8>{elements, x.columns()}, 1, 1, to);
+      return sum_packs(device, x.rows(), x.columns(), RoundedSummands<1>{elements, x.columns()}, 1, 1, to);
+    }
   add_column_sums(device, x.full, sums);
 }
 

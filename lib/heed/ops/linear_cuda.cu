@@ -24,23 +24,78 @@ __global__ void bias_activation_kernel(const T* z, const T* bias, Activation act
   });
 }
 
-/// Computes dz = dy f'(z), written over dy, or rounded to bfloat16 in `rounded`, where that is not null. `kept` is what
-/// linear() keeps for the backward pass; it is in `kept_rounded` where that is not null, and dy in `dy_rounded`, which
-/// may be `rounded`.
+/// Computes dz = dy f'(z), and gives it as summands to sum_packs(): the gradient of the bias is a sum over the rows of
+/// dz. `kept` is what linear() keeps for the backward pass. dz is stored in `dz`, which may be `dy` or, rounded to
+/// bfloat16 where T is float, in `rounded`; the sum is then that of the rounded numbers.
+template <class T, class Dy, class Kept, int N>
+struct ActivationGradient {
+  static constexpr int kColumns = N, kRowsAtOnce = 2;
+  struct Loaded {
+    Pack<Dy, N> dy;
+    Pack<Kept, N> kept;
+  };
+  const Dy* dy;
+  const Kept* kept;
+  Activation activation;
+  T* dz;
+  Bfloat16* rounded;
+  std::int64_t columns;
+
+  __device__ Loaded load(std::int64_t row, std::int64_t column) const {
+    const std::int64_t i = row * columns + column;
+    return {load_pack<N>(dy + i), activation != Activation::none ? load_pack<N>(kept + i) : Pack<Kept, N>()};
+  }
+  __device__ std::array<Pack<T, N>, 1> operator()(const Loaded& loaded, std::int64_t row, std::int64_t column) const {
+    const std::int64_t i = row * columns + column;
+    Pack<T, N> gradient = widen_pack<T>(loaded.dy);
+    const Pack<T, N> y = widen_pack<T>(loaded.kept);
+    with_activation(activation, [&](auto constant) {
+      if constexpr (constant.value != Activation::none) {
+        HEED_UNROLL
+        for (int k = 0; k < N; ++k) gradient[k] *= activation_derivative(constant.value, y[k]);
+      }
+    });
+    if (!rounded) {
+      store_pack(gradient, dz + i);
+      return {gradient};
+    }
+    const Pack<Bfloat16, N> out = round_pack(gradient);
+    store_pack(out, rounded + i);
+    return {widen_pack<T>(out)};
+  }
+};
+
+/// Computes dz (see ActivationGradient) from dy, which is in bfloat16 where dy.rounded is not empty, and adds the sum
+/// of the rows of dz to dbias, unless that tensor is empty. dz.rounded, where not empty, may be dy.rounded; otherwise
+/// dz is written over dy.
 template <class T>
-__global__ void activation_gradient_kernel(T* dy, const Bfloat16* dy_rounded, const T* kept,
-                                           const Bfloat16* kept_rounded, Activation activation, Bfloat16* rounded,
-                                           std::int64_t n) {
-  for_each_element(n, [&](std::int64_t i) {
-    T gradient = dy_rounded ? static_cast<T>(from_bfloat16(dy_rounded[i])) : dy[i];
-    if (activation != Activation::none)
-      gradient *=
-          activation_derivative(activation, kept_rounded ? static_cast<T>(from_bfloat16(kept_rounded[i])) : kept[i]);
-    if (rounded)
-      rounded[i] = to_bfloat16(static_cast<float>(gradient));
+void activation_backward(CudaContext& device, Activation activation, MaybeRounded<T> kept, MaybeRounded<T> dy,
+                         MaybeRounded<T> dz, Tensor<T> dbias) {
+  const std::int64_t rows = dy.rows(), columns = dy.columns();
+  const auto run = [&](const auto* from, const auto* saved) {
+    using Dy = std::remove_cvref_t<decltype(*from)>;
+    using Kept = std::remove_cvref_t<decltype(*saved)>;
+    const auto run_packs = [&](auto pack) {
+      sum_packs(device, rows, columns,
+                ActivationGradient<T, Dy, Kept, pack.value>{from, saved, activation, dz.full.data(), dz.rounded.data(),
+                                                            columns},
+                1, 1, std::array<T*, 1>{dbias.data()});
+    };
+    if (takes_packs<8>(columns, from, saved, static_cast<const T*>(dz.full.data()),
+                       static_cast<const Bfloat16*>(dz.rounded.data())))
+      run_packs(std::integral_constant<int, 8>());
     else
-      dy[i] = gradient;
-  });
+      run_packs(std::integral_constant<int, 1>());
+  };
+  const T* const full = dy.full.data();
+  const T* const kept_full = kept.full.data();
+  if constexpr (std::is_same_v<T, float>) {
+    const Bfloat16 *const rounded = dy.rounded.data(), *const kept_rounded = kept.rounded.data();
+    if (rounded && kept_rounded) return run(rounded, kept_rounded);
+    if (rounded) return run(rounded, kept_full);
+    if (kept_rounded) return run(full, kept_rounded);
+  }
+  run(full, kept_full);
 }
 
 /// Rows of 8-bit integers [rows, depth] with a scale for each row. Where a matrix has fewer rows or columns, the others
@@ -200,9 +255,9 @@ void linear_backward(CudaContext& device, MaybeRounded<T> x, MaybeRounded<T> wei
   MaybeRounded<T> dz = dy;
   if (!dz.rounded) dz.rounded = rounded_memory<T>(device, dy.full.shape());
   if (activation != Activation::none || (dz.rounded && !dy.rounded))
-    launch(device, shape_for_elements(rows * out), activation_gradient_kernel<T>, dy.full.data(), dy.rounded.data(),
-           kept.full.data(), kept.rounded.data(), activation, dz.rounded.data(), rows * out);
-  if (dbias) add_column_sums(device, dz, dbias);
+    activation_backward(device, activation, kept, dy, dz, dbias);
+  else if (dbias)
+    add_column_sums(device, dz, dbias);
   if (dx.full || dx.rounded)
     dz.with_operand(0, false, [&](auto left) {
       weight.with_operand(0, false, [&](auto right) {

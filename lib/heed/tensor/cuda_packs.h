@@ -69,6 +69,20 @@ __device__ __forceinline__ Pack<Bfloat16, N> round_pack(const Pack<T, N>& number
   return out;
 }
 
+/// Returns N numbers in the type To: bfloat16 numbers in full precision, or numbers that are in full precision already.
+template <class To, class T, int N>
+__device__ __forceinline__ Pack<To, N> widen_pack(const Pack<T, N>& numbers) {
+  Pack<To, N> out;
+  HEED_UNROLL
+  for (int k = 0; k < N; ++k) {
+    if constexpr (std::is_same_v<T, Bfloat16>)
+      out[k] = static_cast<To>(from_bfloat16(numbers[k]));
+    else
+      out[k] = numbers[k];
+  }
+  return out;
+}
+
 /// Tells whether the rows of matrices with this number of columns consist of packs of N numbers, and the addresses are
 /// those of packs. A null address is allowed.
 template <int N, class... T>
