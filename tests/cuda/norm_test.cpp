@@ -14,9 +14,10 @@ namespace {
 constexpr double kEpsilon = 1e-3;
 constexpr RowNorm kNorms[] = {RowNorm::layer, RowNorm::rms};
 
-/// The rows and columns of the matrices of these tests: about a warp and about a block of columns, and more rows than
-/// one chunk of a sum over rows has.
-constexpr std::array<std::int64_t, 2> kSizes[] = {{0, 5}, {1, 1}, {2, 31}, {3, 32}, {2, 33}, {70, 3}, {1, 301}};
+/// The rows and columns of the matrices of these tests: about a warp and about a block of columns, more rows than one
+/// chunk of a sum over rows has, and rows for each kind of team (see row_team_cuda-inl.h).
+constexpr std::array<std::int64_t, 2> kSizes[] = {{0, 5},   {1, 1},   {2, 31},  {3, 32},  {2, 33},   {70, 3},
+                                                  {1, 301}, {70, 64}, {9, 132}, {6, 516}, {3, 1028}, {2, 4100}};
 
 TEST_CASE_TEMPLATE("sums over rows on a GPU: any number of rows and chunks", T, float, double) {
   for (const std::int64_t rows : {0, 1, 8, 64, 65, 200, 17000}) {
@@ -144,9 +145,14 @@ TEST_CASE_TEMPLATE("batch normalisation on a GPU", T, float, double) {
 }
 
 TEST_CASE("normalisation on a GPU: a result that is rounded too") {
-  const Shape shape{5, 70};
-  TestTensor<float> x = normal<float>(shape, 1), branch = normal<float>(shape, 2), scale = normal<float>({70}, 3);
-  TestTensor<float> bias = normal<float>({70}, 4), y = normal<float>(shape, 5), sum = normal<float>(shape, 6);
+  std::int64_t columns = 70;
+  SUBCASE("numbers one by one") {}
+  SUBCASE("packs") {
+    columns = 72;
+  }
+  const Shape shape{5, columns};
+  TestTensor<float> x = normal<float>(shape, 1), branch = normal<float>(shape, 2), scale = normal<float>({columns}, 3);
+  TestTensor<float> bias = normal<float>({columns}, 4), y = normal<float>(shape, 5), sum = normal<float>(shape, 6);
   TestTensor<Bfloat16> rounded{shape, std::vector<Bfloat16>(y.values.size())};
   Arena arena, host_arena;
   CudaContext device{arena, host_arena};
@@ -163,8 +169,13 @@ TEST_CASE("normalisation on a GPU: a result that is rounded too") {
 }
 
 TEST_CASE("residual sums on a GPU: the gradient of a branch that is stored as bfloat16 is rounded once") {
-  const Shape shape{5, 70};
-  TestTensor<float> sum = normal<float>(shape, 1), scale = normal<float>({70}, 2),
+  std::int64_t columns = 70;
+  SUBCASE("numbers one by one") {}
+  SUBCASE("packs") {
+    columns = 72;
+  }
+  const Shape shape{5, columns};
+  TestTensor<float> sum = normal<float>(shape, 1), scale = normal<float>({columns}, 2),
                     statistics = normal<float>({5, 2}, 3), dnormed = normal<float>(shape, 4),
                     dresidual = normal<float>(shape, 5), dbranch = dresidual;
   TestTensor<Bfloat16> stored = rounded(dbranch);

@@ -6,18 +6,32 @@
 namespace heed {
 namespace {
 
-template <class T>
-__global__ void row_norm_kernel(RowNorm kind, const T* x, const T* scale, const T* bias, T epsilon, T* y,
-                                Bfloat16* rounded, T* statistics, std::int64_t columns) {
-  T sum = 0;
-  for_each_of_row(columns, [&](std::int64_t i) { sum += norm_summand(kind, x[i]); });
-  normalise_row(kind, x, sum, scale, bias, epsilon, y, rounded, statistics, columns);
+template <class T, class Team>
+__global__ __launch_bounds__(kMostTeamThreads) void row_norm_kernel(RowNorm kind, const T* x, const T* scale,
+                                                                    const T* bias, T epsilon, T* y, Bfloat16* rounded,
+                                                                    T* statistics, std::int64_t rows,
+                                                                    std::int64_t columns) {
+  const std::int64_t row = Team::first_row(), begin = row * columns;
+  if (row >= rows) return;
+  const TeamRow<T, Team> of_x(x + begin, columns);
+  normalise_row(kind, of_x, scale, bias, epsilon, y + begin, rounded ? rounded + begin : nullptr,
+                statistics ? statistics + 2 * row : nullptr, columns);
 }
 
-template <class T>
-__global__ void row_norm_gradient_kernel(RowNorm kind, const T* x, const T* scale, const T* statistics, const T* dy,
-                                         T* dx, std::int64_t columns) {
-  normalise_row_backward(kind, x, scale, statistics, dy, columns, [&](std::int64_t i, T g) { dx[i] += g; });
+/// Adds the gradients of all rows to dx, unless it is null.
+template <class T, class Team>
+__global__ __launch_bounds__(kMostTeamThreads) void row_norm_gradient_kernel(RowNormGradient<T> gradient, T* dx) {
+  using Packed = Pack<T, Team::kColumns>;
+  normalise_rows_backward<Team>(
+      gradient, [](std::int64_t) { return 0; },
+      [&](int, std::int64_t row, int, int c, const Packed& g) {
+        if (!dx) return;
+        T* const to = dx + row * gradient.columns + c;
+        Packed sum = load_pack<Team::kColumns>(to);
+        HEED_UNROLL
+        for (int k = 0; k < Team::kColumns; ++k) sum[k] += g[k];
+        store_pack(sum, to);
+      });
 }
 
 }  // namespace
@@ -25,17 +39,23 @@ __global__ void row_norm_gradient_kernel(RowNorm kind, const T* x, const T* scal
 template <class T>
 void row_norm_forward(CudaContext& device, RowNorm kind, Tensor<T> x, Tensor<T> scale, Tensor<T> bias, double epsilon,
                       MaybeRounded<T> y, Tensor<T> statistics) {
-  launch(device, shape_for_rows<T>(x.rows(), x.columns()), row_norm_kernel<T>, kind, x.data(), scale.data(),
-         bias.data(), static_cast<T>(epsilon), y.full.data(), y.rounded.data(), statistics.data(), x.columns());
+  const bool packs =
+      takes_packs<kTeamColumns>(x.columns(), x.data(), scale.data(), bias.data(), y.full.data(), y.rounded.data());
+  with_row_team<T>(x.rows(), x.columns(), packs, [&](auto team, const LaunchShape& shape) {
+    launch(device, shape, row_norm_kernel<T, decltype(team)>, kind, x.data(), scale.data(), bias.data(),
+           static_cast<T>(epsilon), y.full.data(), y.rounded.data(), statistics.data(), x.rows(), x.columns());
+  });
 }
 
 template <class T>
 void row_norm_backward(CudaContext& device, RowNorm kind, Tensor<T> x, Tensor<T> scale, Tensor<T> statistics,
                        Tensor<T> dy, Tensor<T> dx, Tensor<T> dscale, Tensor<T> dbias) {
-  if (dx)
-    launch(device, shape_for_rows<T>(x.rows(), x.columns()), row_norm_gradient_kernel<T>, kind, x.data(), scale.data(),
-           statistics.data(), dy.data(), dx.data(), x.columns());
-  add_row_norm_gradients(device, x, statistics, dy, dscale, dbias);
+  if (!dx && !dscale && !dbias) return;
+  launch_row_norm_gradient(device, kind, x, scale, statistics, dy, dscale, dbias,
+                           takes_packs<kTeamColumns>(x.columns(), dx.data()),
+                           [&](auto team, const LaunchShape& shape, const RowNormGradient<T>& gradient) {
+                             launch(device, shape, row_norm_gradient_kernel<T, decltype(team)>, gradient, dx.data());
+                           });
 }
 
 #define HEED_INSTANTIATE(T)                                                                                       \

@@ -1,37 +1,100 @@
 #include "heed/ops/residual_norm.h"
 
-#include "heed/ops/dropout_cuda-inl.h"
 #include "heed/ops/row_norm_cuda-inl.h"
 #include "heed/tensor/cuda_language.h"
 
 namespace heed {
 namespace {
 
+/// The row of a dropout mask, as a thread of a team reads it.
+template <class Team>
+using MaskRow = TeamRow<std::uint8_t, Team>;
+
+/// Returns the address of a row of the mask, or null for an absent mask.
 template <class T>
-__global__ void residual_norm_kernel(RowNorm kind, const T* residual, const T* branch, DropoutMask<T> mask,
-                                     const T* scale, const T* bias, T epsilon, T* sum, T* normed, Bfloat16* rounded,
-                                     T* statistics, std::int64_t columns) {
-  T total = 0;
-  for_each_of_row(columns, [&](std::int64_t i) {
-    const T value = residual[i] + drop(branch[i], mask, i);
-    sum[i] = value;
-    total += norm_summand(kind, value);
-  });
-  normalise_row(kind, sum, total, scale, bias, epsilon, normed, rounded, statistics, columns);
+__device__ const std::uint8_t* row_of_mask(DropoutMask<T> mask, std::int64_t begin) {
+  return mask.kept ? mask.kept + begin : nullptr;
 }
 
-template <class T>
-__global__ void residual_norm_gradient_kernel(RowNorm kind, const T* sum, DropoutMask<T> mask, const T* scale,
-                                              const T* statistics, const T* dsum, const T* dnormed, T* dresidual,
-                                              bool adds_to_residual, T* dbranch, Bfloat16* dbranch_rounded,
-                                              bool adds_to_branch, std::int64_t columns) {
-  normalise_row_backward(kind, sum, scale, statistics, dnormed, columns, [&](std::int64_t i, T g) {
-    const T t = dsum ? g + dsum[i] : g;
-    // The gradients of the residual and of the branch may be the same array, where both are the same variable.
-    if (dresidual) dresidual[i] = adds_to_residual ? dresidual[i] + t : t;
-    if (dbranch) dbranch[i] = adds_to_branch ? dbranch[i] + drop(t, mask, i) : drop(t, mask, i);
-    if (dbranch_rounded) dbranch_rounded[i] = to_bfloat16(static_cast<float>(drop(t, mask, i)));
+/// Returns dropout(x) of a pack of a row, whose mask is `kept`.
+template <class T, class Team>
+__device__ __forceinline__ Pack<T, Team::kColumns> drop_pack(Pack<T, Team::kColumns> x, DropoutMask<T> mask,
+                                                             const MaskRow<Team>& kept, int j, int c) {
+  if (!mask.kept) return x;
+  const Pack<std::uint8_t, Team::kColumns> is_kept = kept.at(j, c);
+  HEED_UNROLL
+  for (int k = 0; k < Team::kColumns; ++k) x[k] = is_kept[k] ? x[k] * mask.scale : T(0);
+  return x;
+}
+
+/// Returns the sum of two packs.
+template <class T, int N>
+__device__ __forceinline__ Pack<T, N> add_packs(Pack<T, N> x, const Pack<T, N>& y) {
+  HEED_UNROLL
+  for (int k = 0; k < N; ++k) x[k] += y[k];
+  return x;
+}
+
+template <class T, class Team>
+__global__ __launch_bounds__(kMostTeamThreads) void residual_norm_kernel(
+    RowNorm kind, const T* residual, const T* branch, DropoutMask<T> mask, const T* scale, const T* bias, T epsilon,
+    T* sum, T* normed, Bfloat16* rounded, T* statistics, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t row = Team::first_row(), begin = row * columns;
+  if (row >= rows) return;
+  const TeamRow<T, Team> of_residual(residual + begin, columns), of_branch(branch + begin, columns);
+  const MaskRow<Team> kept(row_of_mask(mask, begin), columns);
+  TeamRow<T, Team> x(sum + begin);
+  Team::for_each_pack(columns, [&](int j, int c) {
+    x.set(j, c, add_packs(of_residual.at(j, c), drop_pack<T, Team>(of_branch.at(j, c), mask, kept, j, c)));
   });
+  normalise_row(kind, x, scale, bias, epsilon, normed + begin, rounded ? rounded + begin : nullptr,
+                statistics ? statistics + 2 * row : nullptr, columns);
+}
+
+/// Where residual_norm_backward() reads the gradient of the sum and stores the gradients of residual and branch; each
+/// may be null.
+template <class T>
+struct ResidualGradients {
+  const T* dsum;
+  T* dresidual;
+  bool adds_to_residual;
+  T* dbranch;
+  Bfloat16* dbranch_rounded;
+  bool adds_to_branch;
+};
+
+template <class T, class Team>
+__global__ __launch_bounds__(kMostTeamThreads) void residual_norm_gradient_kernel(RowNormGradient<T> gradient,
+                                                                                  DropoutMask<T> mask,
+                                                                                  ResidualGradients<T> to) {
+  constexpr int kColumns = Team::kColumns;
+  // What is read of a row besides the operands of the normalisation, and requested at the same time.
+  struct Begun {
+    TeamRow<T, Team> dsum;
+    MaskRow<Team> kept;
+  };
+  const std::int64_t columns = gradient.columns;
+  const bool drops = to.dbranch || to.dbranch_rounded;
+  normalise_rows_backward<Team>(
+      gradient,
+      [&](std::int64_t row) {
+        const std::int64_t begin = row * columns;
+        return Begun{{to.dsum ? to.dsum + begin : nullptr, columns},
+                     {drops ? row_of_mask(mask, begin) : nullptr, columns}};
+      },
+      [&](const Begun& begun, std::int64_t row, int j, int c, Pack<T, kColumns> g) {
+        const std::int64_t i = row * columns + c;
+        if (to.dsum) g = add_packs(g, begun.dsum.at(j, c));
+        // The gradients of the residual and of the branch may be the same array, where both are the same variable.
+        if (to.dresidual)
+          store_pack(to.adds_to_residual ? add_packs(load_pack<kColumns>(to.dresidual + i), g) : g, to.dresidual + i);
+        if (!drops) return;
+        const Pack<T, kColumns> dropped = drop_pack<T, Team>(g, mask, begun.kept, j, c);
+        if (to.dbranch)
+          store_pack(to.adds_to_branch ? add_packs(load_pack<kColumns>(to.dbranch + i), dropped) : dropped,
+                     to.dbranch + i);
+        if (to.dbranch_rounded) store_pack(round_pack(dropped), to.dbranch_rounded + i);
+      });
 }
 
 }  // namespace
@@ -40,9 +103,14 @@ template <class T>
 void residual_norm_forward(CudaContext& device, RowNorm kind, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask,
                            Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, MaybeRounded<T> normed,
                            Tensor<T> statistics) {
-  launch(device, shape_for_rows<T>(sum.rows(), sum.columns()), residual_norm_kernel<T>, kind, residual.data(),
-         branch.data(), mask, scale.data(), bias.data(), static_cast<T>(epsilon), sum.data(), normed.full.data(),
-         normed.rounded.data(), statistics.data(), sum.columns());
+  const std::int64_t rows = sum.rows(), columns = sum.columns();
+  const bool packs = takes_packs<kTeamColumns>(columns, residual.data(), branch.data(), mask.kept, scale.data(),
+                                               bias.data(), sum.data(), normed.full.data(), normed.rounded.data());
+  with_row_team<T>(rows, columns, packs, [&](auto team, const LaunchShape& shape) {
+    launch(device, shape, residual_norm_kernel<T, decltype(team)>, kind, residual.data(), branch.data(), mask,
+           scale.data(), bias.data(), static_cast<T>(epsilon), sum.data(), normed.full.data(), normed.rounded.data(),
+           statistics.data(), rows, columns);
+  });
 }
 
 template <class T>
@@ -50,11 +118,16 @@ void residual_norm_backward(CudaContext& device, RowNorm kind, Tensor<T> sum, Dr
                             Tensor<T> statistics, Tensor<T> dsum, Tensor<T> dnormed, Tensor<T> dresidual,
                             bool adds_to_residual, MaybeRounded<T> dbranch, bool adds_to_branch, Tensor<T> dscale,
                             Tensor<T> dbias) {
-  if (dresidual || dbranch.full || dbranch.rounded)
-    launch(device, shape_for_rows<T>(sum.rows(), sum.columns()), residual_norm_gradient_kernel<T>, kind, sum.data(),
-           mask, scale.data(), statistics.data(), dsum.data(), dnormed.data(), dresidual.data(), adds_to_residual,
-           dbranch.full.data(), dbranch.rounded.data(), adds_to_branch, sum.columns());
-  add_row_norm_gradients(device, sum, statistics, dnormed, dscale, dbias);
+  if (!dresidual && !dbranch.full && !dbranch.rounded && !dscale && !dbias) return;
+  const bool packs = takes_packs<kTeamColumns>(sum.columns(), mask.kept, dsum.data(), dresidual.data(),
+                                               dbranch.full.data(), dbranch.rounded.data());
+  const ResidualGradients<T> to{dsum.data(),         dresidual.data(),       adds_to_residual,
+                                dbranch.full.data(), dbranch.rounded.data(), adds_to_branch};
+  launch_row_norm_gradient(device, kind, sum, scale, statistics, dnormed, dscale, dbias, packs,
+                           [&](auto team, const LaunchShape& shape, const RowNormGradient<T>& gradient) {
+                             launch(device, shape, residual_norm_gradient_kernel<T, decltype(team)>, gradient, mask,
+                                    to);
+                           });
 }
 
 #define HEED_INSTANTIATE(T)                                                                                     \

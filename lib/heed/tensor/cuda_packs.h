@@ -86,7 +86,7 @@ __device__ __forceinline__ Pack<To, N> widen_pack(const Pack<T, N>& numbers) {
 /// Tells whether the rows of matrices with this number of columns consist of packs of N numbers, and the addresses are
 /// those of packs. A null address is allowed.
 template <int N, class... T>
-bool takes_packs(std::int64_t columns, const T*... arrays) {
+bool takes_packs(std::int64_t columns, T*... arrays) {
   return columns % N == 0 && ((reinterpret_cast<std::uintptr_t>(arrays) % kPackAlignment<T, N> == 0) && ...);
 }
 
