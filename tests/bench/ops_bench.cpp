@@ -75,7 +75,7 @@ void layer_norm_forward(benchmark::State& state) {
 template <RowNorm kind>
 void residual_norm_forward(benchmark::State& state) {
   measure(state, [](Rows& r) {
-    residual_norm_forward(r.device, kind, r.a.value, r.b.value, r.mask, r.scale.value, r.bias.value, 1e-5, r.y.value,
+    residual_norm_forward(r.device, kind, r.a.value, {r.b.value}, r.mask, r.scale.value, r.bias.value, 1e-5, r.y.value,
                           {r.z.value}, r.statistics.value);
   });
 }

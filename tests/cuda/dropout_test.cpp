@@ -37,7 +37,7 @@ TEST_CASE_TEMPLATE("dropout on a GPU: with a mask and without one", T, float, do
                      [&](auto& device, std::span<const Tensor<T>> to) {
                        dropout_forward(device, x.view(), mask, to[0]);
                        dropout_backward(device, x.view(), mask, to[1]);
-                       residual_forward(device, x.view(), branch.view(), mask, to[2]);
+                       residual_forward(device, x.view(), {branch.view()}, mask, to[2]);
                      });
   }
 }

@@ -76,10 +76,10 @@ TEST_CASE_TEMPLATE("stochastic depth on a GPU: a factor for each sequence", T, f
     TestTensor<T> x = normal<T>({41, columns}, 1);
     check_kernels<T>({normal<T>({41, columns}, 2), normal<T>({41, columns}, 3), x, normal<T>({1, columns}, 4)},
                      [&](auto& device, std::span<const Tensor<T>> to) {
-                       scale_sequences<T>(device, x.view(), {offsets}, factors, false, to[0]);
-                       scale_sequences<T>(device, x.view(), {offsets}, factors, true, to[1]);
-                       scale_sequences<T>(device, to[2], {offsets}, factors, false, to[2]);
-                       scale_sequences<T>(device, x.view(), {}, {}, true, to[3]);
+                       scale_sequences<T>(device, {x.view()}, {offsets}, factors, false, to[0]);
+                       scale_sequences<T>(device, {x.view()}, {offsets}, factors, true, to[1]);
+                       scale_sequences<T>(device, {to[2]}, {offsets}, factors, false, to[2]);
+                       scale_sequences<T>(device, {x.view()}, {}, {}, true, to[3]);
                      });
   }
 }

@@ -5,7 +5,9 @@
 #include "heed/ops/column_sum_cuda-inl.h"
 #include "heed/ops/dropout.h"
 #include "heed/ops/layer_norm.h"
+#include "heed/ops/residual.h"
 #include "heed/ops/residual_norm.h"
+#include "heed/ops/stochastic_depth.h"
 #include "kernel_check.h"
 
 namespace heed {
@@ -84,11 +86,11 @@ TEST_CASE_TEMPLATE("residual connections with normalisation on a GPU", T, float,
         CAPTURE(static_cast<bool>(mask));
         check_kernels<T>({normal<T>(shape, 8), normal<T>(shape, 9), normal<T>({rows, 2}, 10), residual, branch},
                          [&](auto& device, std::span<const Tensor<T>> to) {
-                           residual_norm_forward(device, kind, residual.view(), branch.view(), mask, scale.view(), bias,
-                                                 kEpsilon, to[0], {to[1]}, to[2]);
+                           residual_norm_forward(device, kind, residual.view(), {branch.view()}, mask, scale.view(),
+                                                 bias, kEpsilon, to[0], {to[1]}, to[2]);
                            // The sum in the memory of the branch, and the result in that of the residual.
-                           residual_norm_forward(device, kind, to[3], to[4], mask, scale.view(), bias, kEpsilon, to[4],
-                                                 {to[3]}, none);
+                           residual_norm_forward(device, kind, to[3], {to[4]}, mask, scale.view(), bias, kEpsilon,
+                                                 to[4], {to[3]}, none);
                          });
         for (const bool adds : {false, true}) {
           CAPTURE(adds);
@@ -162,9 +164,41 @@ TEST_CASE("normalisation on a GPU: a result that is rounded too") {
   for (const RowNorm kind : kNorms) {
     row_norm_forward(device, kind, x.view(), scale.view(), bias.view(), kEpsilon, {y.view(), rounded.view()}, {});
     check();
-    residual_norm_forward(device, kind, x.view(), branch.view(), {}, scale.view(), bias.view(), kEpsilon, sum.view(),
+    residual_norm_forward(device, kind, x.view(), {branch.view()}, {}, scale.view(), bias.view(), kEpsilon, sum.view(),
                           {y.view(), rounded.view()}, {});
     check();
+  }
+}
+
+TEST_CASE("residual connections on a GPU: a branch that is stored as bfloat16") {
+  for (const std::int64_t columns : {70, 72, 600, 5000}) {
+    CAPTURE(columns);
+    const Shape shape{5, columns};
+    TestTensor<float> residual = normal<float>(shape, 1), scale = normal<float>({columns}, 2);
+    TestTensor<Bfloat16> branch = rounded(normal<float>(shape, 3));
+    TestTensor<float> full = in_full(branch), sum = normal<float>(shape, 4), y = sum, expected_sum = sum,
+                      expected = sum;
+    std::vector<std::uint8_t> kept(static_cast<std::size_t>(shape.size()));
+    fill_dropout_mask(RandomStream(3, RandomUse::dropout), dropout_threshold(0.3), shape.size(), kept.data());
+    const DropoutMask<float> mask{kept.data(), 1 / 0.7F};
+    Arena arena, host_arena;
+    CudaContext device{arena, host_arena};
+    const auto add = [&](MaybeRounded<float> of_branch, TestTensor<float>& to_sum, TestTensor<float>& to) {
+      residual_norm_forward(device, RowNorm::layer, residual.view(), of_branch, mask, scale.view(), scale.view(),
+                            kEpsilon, to_sum.view(), {to.view()}, {});
+    };
+    add({full.view()}, expected_sum, expected);
+    add({{}, branch.view()}, sum, y);
+    CHECK(sum.values == expected_sum.values);
+    CHECK(y.values == expected.values);
+    residual_forward(device, residual.view(), {full.view()}, mask, expected.view());
+    residual_forward(device, residual.view(), {{}, branch.view()}, mask, y.view());
+    CHECK(y.values == expected.values);
+    const std::vector<std::int32_t> offsets{0, 2, 5};
+    const std::vector<float> factors{1.25F, 0};
+    scale_sequences<float>(device, {full.view()}, {offsets}, factors, false, expected.view());
+    scale_sequences<float>(device, {{}, branch.view()}, {offsets}, factors, false, y.view());
+    CHECK(y.values == expected.values);
   }
 }
 

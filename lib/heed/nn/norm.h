@@ -81,7 +81,7 @@ struct Norm {
       });
     }
     graph.run([&](auto& device) {
-      residual_norm_forward(device, row_norm(), residual, branch, {}, graph.parameter(scale).value,
+      residual_norm_forward(device, row_norm(), residual, MaybeRounded<T>{branch}, {}, graph.parameter(scale).value,
                             bias_of(graph).value, epsilon, residual, MaybeRounded<T>{normed}, Tensor<T>());
     });
   }

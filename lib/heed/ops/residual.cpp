@@ -2,15 +2,16 @@
 
 #include "heed/ops/check.h"
 #include "heed/ops/dropout.h"
+#include "heed/ops/rounded_result.h"
 
 namespace heed {
 
 template <class T>
 Variable<T> residual(Graph<T>& graph, const Variable<T>& residual, const Variable<T>& branch, double p) {
   check_shape("residual", "branch", branch.shape(), residual.shape());
-  const DropoutMask<T> mask = draw_dropout_mask(graph, branch.value.rows(), branch.value.columns(), p);
+  const DropoutMask<T> mask = draw_dropout_mask(graph, value_of(branch).rows(), value_of(branch).columns(), p);
   const Variable<T> y = graph.result(residual.shape());
-  graph.run([&](auto& device) { residual_forward(device, residual.value, branch.value, mask, y.value); });
+  graph.run([&](auto& device) { residual_forward(device, residual.value, value_of(branch), mask, y.value); });
   graph.record([residual, branch, mask, y](auto& device) {
     if (residual.tracked()) dropout_backward(device, y.gradient.sum(), {}, residual.gradient.sum());
     if (branch.tracked()) dropout_backward(device, y.gradient.sum(), mask, branch.gradient.sum());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "heed/ops/dropout_mask.h"
+#include "heed/ops/gemm/maybe_rounded.h"
 
 namespace heed {
 
@@ -12,10 +13,12 @@ namespace heed {
 template <class T>
 Variable<T> residual(Graph<T>& graph, const Variable<T>& residual, const Variable<T>& branch, double p);
 
-/// Computes y = residual + dropout(branch) with the given dropout mask, or y = residual + branch without a mask.
+/// Computes y = residual + dropout(branch) with the given dropout mask, or y = residual + branch without a mask. On a
+/// GPU the branch may be stored as bfloat16 alone.
 template <class T>
-void residual_forward(CpuContext& device, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask, Tensor<T> y);
+void residual_forward(CpuContext& device, Tensor<T> residual, MaybeRounded<T> branch, DropoutMask<T> mask, Tensor<T> y);
 template <class T>
-void residual_forward(CudaContext& device, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask, Tensor<T> y);
+void residual_forward(CudaContext& device, Tensor<T> residual, MaybeRounded<T> branch, DropoutMask<T> mask,
+                      Tensor<T> y);
 
 }  // namespace heed

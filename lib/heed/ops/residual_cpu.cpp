@@ -36,12 +36,12 @@ namespace heed {
 HEED_EXPORT_SIMD(add_branch)
 
 template <class T>
-void residual_forward(CpuContext&, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask, Tensor<T> y) {
-  simd::add_branch(residual.data(), static_cast<const T*>(branch.data()), mask, y.data(), y.size());
+void residual_forward(CpuContext&, Tensor<T> residual, MaybeRounded<T> branch, DropoutMask<T> mask, Tensor<T> y) {
+  simd::add_branch(residual.data(), static_cast<const T*>(branch.full.data()), mask, y.data(), y.size());
 }
 
-template void residual_forward(CpuContext&, Tensor<float>, Tensor<float>, DropoutMask<float>, Tensor<float>);
-template void residual_forward(CpuContext&, Tensor<double>, Tensor<double>, DropoutMask<double>, Tensor<double>);
+template void residual_forward(CpuContext&, Tensor<float>, MaybeRounded<float>, DropoutMask<float>, Tensor<float>);
+template void residual_forward(CpuContext&, Tensor<double>, MaybeRounded<double>, DropoutMask<double>, Tensor<double>);
 
 }  // namespace heed
 #endif  // HWY_ONCE

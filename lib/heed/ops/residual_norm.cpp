@@ -13,14 +13,14 @@ ResidualNorm<T> residual_norm(Graph<T>& graph, RowNorm kind, const Variable<T>& 
   check_shape("residual_norm", "scale", scale.shape(), {residual.value.columns()});
   const bool has_bias = kind == RowNorm::layer;
   check_shape("residual_norm", "bias", bias.shape(), has_bias ? Shape{residual.value.columns()} : Shape());
-  const DropoutMask<T> mask = draw_dropout_mask(graph, branch.value.rows(), branch.value.columns(), p);
+  const DropoutMask<T> mask = draw_dropout_mask(graph, residual.value.rows(), residual.value.columns(), p);
   if (memory) check_shape("residual_norm", "memory", memory.shape(), residual.shape());
   ResidualNorm<T> y{memory ? graph.result_in(memory) : graph.result(residual.shape()), graph.result(residual.shape())};
   y.normed.rounded = rounded_memory(graph, residual.shape());
   const Tensor<T> statistics =
       graph.recording() ? graph.arena().template tensor<T>({residual.value.rows(), 2}) : Tensor<T>();
   graph.run([&](auto& device) {
-    residual_norm_forward(device, kind, residual.value, branch.value, mask, scale.value, bias.value, epsilon,
+    residual_norm_forward(device, kind, residual.value, value_of(branch), mask, scale.value, bias.value, epsilon,
                           y.sum.value, {y.normed.value, y.normed.rounded}, statistics);
   });
   graph.record([kind, residual, branch, scale, bias, mask, statistics, y](auto& device) {

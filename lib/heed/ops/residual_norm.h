@@ -36,14 +36,15 @@ ResidualNorm<T> residual_norm(Graph<T>& graph, RowNorm kind, const Variable<T>& 
 /// Computes `sum` and `normed` of residual_norm(), `normed` in full precision, and rounded too where it has memory for
 /// that. Stores the statistics of each row (see row_norm_forward()) in `statistics` [N, 2], unless that tensor is
 /// empty. `sum` and `normed` may be the memory of `residual`, and `sum` may be the memory of `branch`.
+/// On a GPU the branch may be stored as bfloat16 alone.
 template <class T>
-void residual_norm_forward(CpuContext& device, RowNorm kind, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask,
-                           Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, MaybeRounded<T> normed,
-                           Tensor<T> statistics);
+void residual_norm_forward(CpuContext& device, RowNorm kind, Tensor<T> residual, MaybeRounded<T> branch,
+                           DropoutMask<T> mask, Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum,
+                           MaybeRounded<T> normed, Tensor<T> statistics);
 template <class T>
-void residual_norm_forward(CudaContext& device, RowNorm kind, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask,
-                           Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, MaybeRounded<T> normed,
-                           Tensor<T> statistics);
+void residual_norm_forward(CudaContext& device, RowNorm kind, Tensor<T> residual, MaybeRounded<T> branch,
+                           DropoutMask<T> mask, Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum,
+                           MaybeRounded<T> normed, Tensor<T> statistics);
 
 /// Computes the gradients of residual_norm(). Adds to dscale and dbias. Adds to dresidual and dbranch where
 /// `adds_to_residual` and `adds_to_branch` are true, otherwise overwrites them. An empty gradient tensor is skipped; an

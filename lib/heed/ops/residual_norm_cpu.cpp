@@ -113,10 +113,10 @@ HEED_EXPORT_SIMD(add_and_normalise)
 HEED_EXPORT_SIMD(add_and_normalise_backward)
 
 template <class T>
-void residual_norm_forward(CpuContext&, RowNorm kind, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask,
+void residual_norm_forward(CpuContext&, RowNorm kind, Tensor<T> residual, MaybeRounded<T> branch, DropoutMask<T> mask,
                            Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, MaybeRounded<T> normed,
                            Tensor<T> statistics) {
-  simd::add_and_normalise(residual.data(), kind, branch.data(), mask, scale.data(), bias.data(),
+  simd::add_and_normalise(residual.data(), kind, branch.full.data(), mask, scale.data(), bias.data(),
                           static_cast<T>(epsilon), sum.data(), normed.full.data(), normed.rounded.data(),
                           statistics.data(), sum.rows(), sum.columns());
 }
@@ -131,10 +131,10 @@ void residual_norm_backward(CpuContext&, RowNorm kind, Tensor<T> sum, DropoutMas
                                    dscale.data(), dbias.data(), sum.rows(), sum.columns());
 }
 
-template void residual_norm_forward(CpuContext&, RowNorm, Tensor<float>, Tensor<float>, DropoutMask<float>,
+template void residual_norm_forward(CpuContext&, RowNorm, Tensor<float>, MaybeRounded<float>, DropoutMask<float>,
                                     Tensor<float>, Tensor<float>, double, Tensor<float>, MaybeRounded<float>,
                                     Tensor<float>);
-template void residual_norm_forward(CpuContext&, RowNorm, Tensor<double>, Tensor<double>, DropoutMask<double>,
+template void residual_norm_forward(CpuContext&, RowNorm, Tensor<double>, MaybeRounded<double>, DropoutMask<double>,
                                     Tensor<double>, Tensor<double>, double, Tensor<double>, MaybeRounded<double>,
                                     Tensor<double>);
 template void residual_norm_backward(CpuContext&, RowNorm, Tensor<float>, DropoutMask<float>, Tensor<float>,

@@ -35,17 +35,20 @@ __device__ __forceinline__ Pack<T, N> add_packs(Pack<T, N> x, const Pack<T, N>& 
   return x;
 }
 
-template <class T, class Team>
+/// The branch has numbers B: T, or Bfloat16.
+template <class T, class B, class Team>
 __global__ __launch_bounds__(kMostTeamThreads) void residual_norm_kernel(
-    RowNorm kind, const T* residual, const T* branch, DropoutMask<T> mask, const T* scale, const T* bias, T epsilon,
+    RowNorm kind, const T* residual, const B* branch, DropoutMask<T> mask, const T* scale, const T* bias, T epsilon,
     T* sum, T* normed, Bfloat16* rounded, T* statistics, std::int64_t rows, std::int64_t columns) {
   const std::int64_t row = Team::first_row(), begin = row * columns;
   if (row >= rows) return;
-  const TeamRow<T, Team> of_residual(residual + begin, columns), of_branch(branch + begin, columns);
+  const TeamRow<T, Team> of_residual(residual + begin, columns);
+  const TeamRow<B, Team> of_branch(branch + begin, columns);
   const MaskRow<Team> kept(row_of_mask(mask, begin), columns);
   TeamRow<T, Team> x(sum + begin);
   Team::for_each_pack(columns, [&](int j, int c) {
-    x.set(j, c, add_packs(of_residual.at(j, c), drop_pack<T, Team>(of_branch.at(j, c), mask, kept, j, c)));
+    x.set(j, c,
+          add_packs(of_residual.at(j, c), drop_pack<T, Team>(widen_pack<T>(of_branch.at(j, c)), mask, kept, j, c)));
   });
   normalise_row(kind, x, scale, bias, epsilon, normed + begin, rounded ? rounded + begin : nullptr,
                 statistics ? statistics + 2 * row : nullptr, columns);
@@ -100,17 +103,22 @@ __global__ __launch_bounds__(kMostTeamThreads) void residual_norm_gradient_kerne
 }  // namespace
 
 template <class T>
-void residual_norm_forward(CudaContext& device, RowNorm kind, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask,
-                           Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, MaybeRounded<T> normed,
-                           Tensor<T> statistics) {
+void residual_norm_forward(CudaContext& device, RowNorm kind, Tensor<T> residual, MaybeRounded<T> branch,
+                           DropoutMask<T> mask, Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum,
+                           MaybeRounded<T> normed, Tensor<T> statistics) {
   const std::int64_t rows = sum.rows(), columns = sum.columns();
-  const bool packs = takes_packs<kTeamColumns>(columns, residual.data(), branch.data(), mask.kept, scale.data(),
-                                               bias.data(), sum.data(), normed.full.data(), normed.rounded.data());
-  with_row_team<T>(rows, columns, packs, [&](auto team, const LaunchShape& shape) {
-    launch(device, shape, residual_norm_kernel<T, decltype(team)>, kind, residual.data(), branch.data(), mask,
-           scale.data(), bias.data(), static_cast<T>(epsilon), sum.data(), normed.full.data(), normed.rounded.data(),
-           statistics.data(), rows, columns);
-  });
+  const auto add = [&]<class B>(const B* of_branch) {
+    const bool packs = takes_packs<kTeamColumns>(columns, residual.data(), of_branch, mask.kept, scale.data(),
+                                                 bias.data(), sum.data(), normed.full.data(), normed.rounded.data());
+    with_row_team<T>(rows, columns, packs, [&](auto team, const LaunchShape& shape) {
+      launch(device, shape, residual_norm_kernel<T, B, decltype(team)>, kind, residual.data(), of_branch, mask,
+             scale.data(), bias.data(), static_cast<T>(epsilon), sum.data(), normed.full.data(), normed.rounded.data(),
+             statistics.data(), rows, columns);
+    });
+  };
+  if constexpr (std::is_same_v<T, float>)
+    if (branch.rounded) return add(static_cast<const Bfloat16*>(branch.rounded.data()));
+  add(static_cast<const T*>(branch.full.data()));
 }
 
 template <class T>
@@ -130,11 +138,11 @@ void residual_norm_backward(CudaContext& device, RowNorm kind, Tensor<T> sum, Dr
                            });
 }
 
-#define HEED_INSTANTIATE(T)                                                                                     \
-  template void residual_norm_forward(CudaContext&, RowNorm, Tensor<T>, Tensor<T>, DropoutMask<T>, Tensor<T>,   \
-                                      Tensor<T>, double, Tensor<T>, MaybeRounded<T>, Tensor<T>);                \
-  template void residual_norm_backward(CudaContext&, RowNorm, Tensor<T>, DropoutMask<T>, Tensor<T>, Tensor<T>,  \
-                                       Tensor<T>, Tensor<T>, Tensor<T>, bool, MaybeRounded<T>, bool, Tensor<T>, \
+#define HEED_INSTANTIATE(T)                                                                                         \
+  template void residual_norm_forward(CudaContext&, RowNorm, Tensor<T>, MaybeRounded<T>, DropoutMask<T>, Tensor<T>, \
+                                      Tensor<T>, double, Tensor<T>, MaybeRounded<T>, Tensor<T>);                    \
+  template void residual_norm_backward(CudaContext&, RowNorm, Tensor<T>, DropoutMask<T>, Tensor<T>, Tensor<T>,      \
+                                       Tensor<T>, Tensor<T>, Tensor<T>, bool, MaybeRounded<T>, bool, Tensor<T>,     \
                                        Tensor<T>);
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)

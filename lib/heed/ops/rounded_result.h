@@ -1,6 +1,7 @@
 // Results of ops that are stored as bfloat16. A training stores a result as bfloat16 if only matrix products read the
 // result, because the products would round it to bfloat16 anyway. On a GPU, the gradients of such results are stored as
-// bfloat16, too: products are so fast on a GPU that reading and writing their operands takes more time.
+// bfloat16, too, and so is the output of a sublayer before it is added to the residual stream in float32: products are
+// so fast on a GPU that reading and writing their operands and results takes more time.
 #pragma once
 
 #include <type_traits>
@@ -13,7 +14,7 @@ namespace heed {
 /// Which ops will read a result. `any`: any number of ops. The other values say that only one op reads the result:
 /// `linear` as the input of linear(), `attention` as the query, key or value of attention(), and `residual` as the
 /// branch that is added to a residual stream. In training, a result is stored as bfloat16 (Variable::rounded) if the
-/// products of the only reader would round it anyway.
+/// products of the only reader would round it anyway; a GPU stores branches so, too.
 enum class ResultUse { any, linear, attention, residual };
 
 /// Tells whether a result that is used in this way is stored as bfloat16 in a training on this device. A CPU computes
@@ -22,7 +23,7 @@ inline bool stores_rounded(const CpuContext& device, ResultUse use) {
   return use == ResultUse::linear && takes_bfloat16(device);
 }
 inline bool stores_rounded(const CudaContext& device, ResultUse use) {
-  return (use == ResultUse::linear || use == ResultUse::attention) && takes_bfloat16(device);
+  return use != ResultUse::any && takes_bfloat16(device);
 }
 /// Tells whether linear() can read the gradient of a result as bfloat16, if its only reader has stored it so.
 inline bool takes_rounded_gradient(const CpuContext&, ResultUse) {

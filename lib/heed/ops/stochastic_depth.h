@@ -4,6 +4,7 @@
 #include <span>
 
 #include "heed/autograd/graph.h"
+#include "heed/ops/gemm/maybe_rounded.h"
 
 namespace heed {
 
@@ -13,18 +14,19 @@ namespace heed {
 ///
 /// Shapes: x [N, D], whose rows belong to the sequences that Graph::set_rows() named -> y [N, D]. p is rounded to a
 /// multiple of 1/65536. Returns x itself where the rounded p is 0 or the graph is not recording; otherwise y takes the
-/// memory of x, whose value no backward pass may read. Saved for the backward pass: a factor for each sequence.
-/// Backward: dx += dy k / (1 - p).
+/// memory of x, whose value no backward pass may read, unless x is stored as bfloat16. Saved for the backward pass: a
+/// factor for each sequence. Backward: dx += dy k / (1 - p).
 template <class T>
 Variable<T> stochastic_depth(Graph<T>& graph, const Variable<T>& x, double p);
 
-/// Multiplies the rows of sequence b by factors[b]: y = x * factor. `y` may be x. Where `add` is true, adds the
+/// Multiplies the rows of sequence b by factors[b]: y = x * factor. `y` may be x. On a GPU x may be stored as bfloat16
+/// alone. Where `add` is true, adds the
 /// products to y instead.
 template <class T>
-void scale_sequences(CpuContext& device, Tensor<T> x, PackedOffsets sequences, std::span<const T> factors, bool add,
-                     Tensor<T> y);
+void scale_sequences(CpuContext& device, MaybeRounded<T> x, PackedOffsets sequences, std::span<const T> factors,
+                     bool add, Tensor<T> y);
 template <class T>
-void scale_sequences(CudaContext& device, Tensor<T> x, PackedOffsets sequences, std::span<const T> factors, bool add,
-                     Tensor<T> y);
+void scale_sequences(CudaContext& device, MaybeRounded<T> x, PackedOffsets sequences, std::span<const T> factors,
+                     bool add, Tensor<T> y);
 
 }  // namespace heed
