@@ -53,7 +53,9 @@ __global__ __launch_bounds__(kColumnSumThreads, 3) void column_sums_kernel(Summa
       }
     }
   T* const shared = shared_memory<T>();
-  for (std::size_t k = 0; k < N; ++k) store_pack(sums[k], shared + (k * kRowStep + thread / kLanes) * kTile + place);
+  HEED_UNROLL
+  for (std::size_t k = 0; k < N; ++k) HEED_UNROLL
+  for (int c = 0; c < kColumns; ++c) shared[(k * kRowStep + thread / kLanes) * kTile + place + c] = sums[k][c];
   __syncthreads();
   for (int c = thread; c < kTile && tile + c < columns; c += kColumnSumThreads)
     for (std::size_t k = 0; k < N; ++k) {

@@ -69,17 +69,16 @@ __device__ void store_part(const TeamRow<T, Team>& sums, std::int64_t columns, T
     Team::for_each_pack(columns, [&](int j, int c) { store_pack(sums.at(j, c), part + c); });
   } else {
     T* const of_teams = shared_memory<T>();
-    Team::for_each_pack(columns,
-                        [&](int j, int c) { store_pack(sums.at(j, c), of_teams + Team::number() * columns + c); });
+    Team::for_each_pack(columns, [&](int j, int c) {
+      const Pack<T, kColumns> of_team = sums.at(j, c);
+      HEED_UNROLL
+      for (int k = 0; k < kColumns; ++k) of_teams[Team::number() * columns + c + k] = of_team[k];
+    });
     __syncthreads();
-    for (std::int64_t c = std::int64_t{threadIdx.x} * kColumns; c < columns; c += blockDim.x * kColumns) {
-      Pack<T, kColumns> sum{};
-      for (int team = 0; team < Team::count(); ++team) {
-        const Pack<T, kColumns> of_team = load_pack<kColumns>(of_teams + team * columns + c);
-        HEED_UNROLL
-        for (int k = 0; k < kColumns; ++k) sum[k] += of_team[k];
-      }
-      store_pack(sum, part + c);
+    for (std::int64_t c = threadIdx.x; c < columns; c += blockDim.x) {
+      T sum = 0;
+      for (int team = 0; team < Team::count(); ++team) sum += of_teams[team * columns + c];
+      part[c] = sum;
     }
     __syncthreads();
   }

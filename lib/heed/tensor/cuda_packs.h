@@ -28,24 +28,55 @@ struct alignas(kPackAlignment<T, N>) Pack {
   __device__ const T& operator[](int k) const { return values[k]; }
 };
 
-/// Loads the N numbers from an aligned address on.
+#ifdef __CUDACC__
+/// The number of CUDA that has so many bytes, which nvcc reads by one instruction.
+template <std::size_t kBytes>
+using WordOfBytes = std::conditional_t<
+    kBytes == 16, uint4,
+    std::conditional_t<
+        kBytes == 8, uint2,
+        std::conditional_t<kBytes == 4, std::uint32_t, std::conditional_t<kBytes == 2, std::uint16_t, std::uint8_t>>>>;
+
+/// Stores a word at an address of the GPU's memory that is not shared memory. nvcc may divide a word of 16 bytes.
+template <class Word>
+__device__ __forceinline__ void store_word(const Word& word, Word* to) {
+  if constexpr (std::is_same_v<Word, uint4>)
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "l"(__cvta_generic_to_global(to)), "r"(word.x), "r"(word.y), "r"(word.z), "r"(word.w)
+                 : "memory");
+  else
+    *to = word;
+}
+#endif
+
+/// Loads N numbers from an aligned address on.
 template <int N, class T>
 __device__ __forceinline__ Pack<T, N> load_pack(const T* from) {
+  Pack<T, N> out;
 #ifdef __CUDACC__
-  return *reinterpret_cast<const Pack<T, N>*>(from);
+  using Word = WordOfBytes<kPackAlignment<T, N>>;
+  Word words[sizeof(out) / sizeof(Word)];
+  HEED_UNROLL
+  for (std::size_t w = 0; w < sizeof(out) / sizeof(Word); ++w) words[w] = reinterpret_cast<const Word*>(from)[w];
+  std::memcpy(&out, words, sizeof(out));
 #else
   emulation::require_alignment(from, kPackAlignment<T, N>);
-  Pack<T, N> out;
   std::memcpy(&out, from, sizeof(out));
-  return out;
 #endif
+  return out;
 }
 
-/// Stores N numbers from an aligned address on.
+/// Stores N numbers from an aligned address on, which is not in shared memory.
 template <class T, int N>
 __device__ __forceinline__ void store_pack(const Pack<T, N>& numbers, std::type_identity_t<T>* to) {
 #ifdef __CUDACC__
-  *reinterpret_cast<Pack<T, N>*>(to) = numbers;
+  using Word = WordOfBytes<kPackAlignment<T, N>>;
+  Word words[sizeof(numbers) / sizeof(Word)];
+  std::memcpy(words, &numbers, sizeof(numbers));
+  HEED_UNROLL
+  for (std::size_t w = 0; w < sizeof(numbers) / sizeof(Word); ++w)
+    store_word(words[w], reinterpret_cast<Word*>(to) + w);
 #else
   emulation::require_alignment(to, kPackAlignment<T, N>);
   std::memcpy(to, &numbers, sizeof(numbers));
