@@ -8,7 +8,7 @@ namespace {
 
 TEST_CASE("dropout on a GPU: the mask has the bits of the CPU's, for parts of any length") {
   // The last part is long enough for random bits that equal the threshold.
-  const std::vector<std::int64_t> lengths{1, 0, 127, 128, 129, 1000, 3, 400000};
+  const std::vector<std::int64_t> lengths{8, 256, 1, 0, 127, 128, 129, 1000, 3, 400000};
   constexpr std::int64_t kSlack = 40;
   for (const std::uint32_t threshold : {1U, 6554U, 32768U, 65536U}) {
     CAPTURE(threshold);

@@ -20,7 +20,7 @@ std::vector<std::int32_t> random_rows(std::int64_t count, std::uint32_t limit, s
 TEST_CASE_TEMPLATE("embedding on a GPU: with and without positions, dropout and gradients", T, float, double) {
   constexpr std::int64_t kWords = 23, kPlaces = 9;
   for (const std::int64_t count : {0, 1, 200})
-    for (const std::int64_t columns : {1, 33, 150}) {
+    for (const std::int64_t columns : {1, 33, 150, 516}) {
       CAPTURE(count);
       CAPTURE(columns);
       TestTensor<T> weight = normal<T>({kWords, columns}, 1), table = normal<T>({kPlaces, columns}, 2);

@@ -24,20 +24,22 @@ constexpr int kColumnSumThreads = 256;  ///< the threads of a block of column_su
 constexpr int kColumnSumLanes = 32, kPartSumLanes = 8;
 
 /// Computes to[k][chunk, column] = beta * to[k][chunk, column] + factor * sum of the summands over the rows of each
-/// chunk. A null to[k] is skipped; with beta 0, `to` is not read. `summands` is described at sum_packs().
+/// chunk of `chunk_rows` rows. A null to[k] is skipped; with beta 0, `to` is not read. `summands` is described at
+/// sum_packs().
 template <class T, std::size_t N, int kLanes, class Summands>
 __global__ __launch_bounds__(kColumnSumThreads, 3) void column_sums_kernel(Summands summands, std::int64_t rows,
-                                                                           std::int64_t columns, std::int64_t chunks,
-                                                                           T factor, T beta, std::array<T*, N> to) {
+                                                                           std::int64_t columns,
+                                                                           std::int64_t chunk_rows, T factor, T beta,
+                                                                           std::array<T*, N> to) {
   constexpr int kColumns = Summands::kColumns, kAtOnce = Summands::kRowsAtOnce;
   constexpr int kTile = kLanes * kColumns, kRowStep = kColumnSumThreads / kLanes;
-  const std::int64_t tiles = (columns + kTile - 1) / kTile, chunk = blockIdx.x / tiles;
-  const std::int64_t tile = blockIdx.x % tiles * kTile, size = (rows + chunks - 1) / chunks;
+  const auto tiles = static_cast<unsigned>((columns + kTile - 1) / kTile);
+  const std::int64_t chunk = blockIdx.x / tiles, tile = std::int64_t{blockIdx.x % tiles} * kTile;
   const int thread = static_cast<int>(threadIdx.x), place = thread % kLanes * kColumns;
-  const std::int64_t column = tile + place, end = std::min(rows, (chunk + 1) * size);
+  const std::int64_t column = tile + place, end = std::min(rows, (chunk + 1) * chunk_rows);
   Pack<T, kColumns> sums[N]{};
   if (column < columns)
-    for (std::int64_t row = chunk * size + thread / kLanes; row < end; row += kAtOnce * kRowStep) {
+    for (std::int64_t row = chunk * chunk_rows + thread / kLanes; row < end; row += kAtOnce * kRowStep) {
       // Several rows are requested before the first of them is needed.
       typename Summands::Loaded loaded[kAtOnce]{};
       HEED_UNROLL
@@ -48,14 +50,18 @@ __global__ __launch_bounds__(kColumnSumThreads, 3) void column_sums_kernel(Summa
         if (row + r * kRowStep >= end) break;
         const std::array<Pack<T, kColumns>, N> values = summands(loaded[r], row + r * kRowStep, column);
         HEED_UNROLL
-        for (std::size_t k = 0; k < N; ++k) HEED_UNROLL
-        for (int c = 0; c < kColumns; ++c) sums[k][c] += values[k][c];
+        for (std::size_t k = 0; k < N; ++k) {
+          HEED_UNROLL
+          for (int c = 0; c < kColumns; ++c) sums[k][c] += values[k][c];
+        }
       }
     }
   T* const shared = shared_memory<T>();
   HEED_UNROLL
-  for (std::size_t k = 0; k < N; ++k) HEED_UNROLL
-  for (int c = 0; c < kColumns; ++c) shared[(k * kRowStep + thread / kLanes) * kTile + place + c] = sums[k][c];
+  for (std::size_t k = 0; k < N; ++k) {
+    HEED_UNROLL
+    for (int c = 0; c < kColumns; ++c) shared[(k * kRowStep + thread / kLanes) * kTile + place + c] = sums[k][c];
+  }
   __syncthreads();
   for (int c = thread; c < kTile && tile + c < columns; c += kColumnSumThreads)
     for (std::size_t k = 0; k < N; ++k) {
@@ -107,7 +113,7 @@ void sum_parts(CudaContext& device, std::int64_t chunks, std::int64_t columns, c
   for (std::size_t k = 0; k < N; ++k) summands.element.x[k] = to[k] ? parts[k] : nullptr;
   const std::int64_t tiles = (columns + kPartSumLanes - 1) / kPartSumLanes;
   launch(device, {static_cast<unsigned>(tiles), kColumnSumThreads, N * kColumnSumThreads * sizeof(T)},
-         column_sums_kernel<T, N, kPartSumLanes, Summands>, summands, chunks, columns, 1, factor, beta, to);
+         column_sums_kernel<T, N, kPartSumLanes, Summands>, summands, chunks, columns, chunks, factor, beta, to);
 }
 
 /// Computes N sums over the rows for each column at once: to[k][column] = beta * to[k][column] + factor * sum of the
@@ -130,7 +136,7 @@ void sum_packs(CudaContext& device, std::int64_t rows, std::int64_t columns, con
   const LaunchShape shape{static_cast<unsigned>(chunks * tiles), kColumnSumThreads,
                           N * kColumnSumThreads * Summands::kColumns * sizeof(T)};
   constexpr auto kKernel = column_sums_kernel<T, N, kColumnSumLanes, Summands>;
-  if (chunks == 1) return launch(device, shape, kKernel, summands, rows, columns, chunks, factor, beta, to);
+  if (chunks == 1) return launch(device, shape, kKernel, summands, rows, columns, rows, factor, beta, to);
   const ArenaScope scope(device.arena);
   std::array<T*, N> parts{};
   bool wanted = false;
@@ -139,7 +145,7 @@ void sum_packs(CudaContext& device, std::int64_t rows, std::int64_t columns, con
       parts[k] = device.arena.tensor<T>({chunks, columns}).data();
       wanted = true;
     }
-  launch(device, shape, kKernel, summands, rows, columns, chunks, T(1), T(0), parts);
+  launch(device, shape, kKernel, summands, rows, columns, (rows + chunks - 1) / chunks, T(1), T(0), parts);
   if (wanted) sum_parts(device, chunks, columns, parts, factor, beta, to);
 }
 

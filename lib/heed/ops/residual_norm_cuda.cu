@@ -1,39 +1,11 @@
 #include "heed/ops/residual_norm.h"
 
+#include "heed/ops/dropout_cuda-inl.h"
 #include "heed/ops/row_norm_cuda-inl.h"
 #include "heed/tensor/cuda_language.h"
 
 namespace heed {
 namespace {
-
-/// The row of a dropout mask, as a thread of a team reads it.
-template <class Team>
-using MaskRow = TeamRow<std::uint8_t, Team>;
-
-/// Returns the address of a row of the mask, or null for an absent mask.
-template <class T>
-__device__ const std::uint8_t* row_of_mask(DropoutMask<T> mask, std::int64_t begin) {
-  return mask.kept ? mask.kept + begin : nullptr;
-}
-
-/// Returns dropout(x) of a pack of a row, whose mask is `kept`.
-template <class T, class Team>
-__device__ __forceinline__ Pack<T, Team::kColumns> drop_pack(Pack<T, Team::kColumns> x, DropoutMask<T> mask,
-                                                             const MaskRow<Team>& kept, int j, int c) {
-  if (!mask.kept) return x;
-  const Pack<std::uint8_t, Team::kColumns> is_kept = kept.at(j, c);
-  HEED_UNROLL
-  for (int k = 0; k < Team::kColumns; ++k) x[k] = is_kept[k] ? x[k] * mask.scale : T(0);
-  return x;
-}
-
-/// Returns the sum of two packs.
-template <class T, int N>
-__device__ __forceinline__ Pack<T, N> add_packs(Pack<T, N> x, const Pack<T, N>& y) {
-  HEED_UNROLL
-  for (int k = 0; k < N; ++k) x[k] += y[k];
-  return x;
-}
 
 /// The branch has numbers B: T, or Bfloat16.
 template <class T, class B, class Team>

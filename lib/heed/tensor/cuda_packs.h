@@ -114,6 +114,14 @@ __device__ __forceinline__ Pack<To, N> widen_pack(const Pack<T, N>& numbers) {
   return out;
 }
 
+/// Returns the sum of two packs.
+template <class T, int N>
+__device__ __forceinline__ Pack<T, N> add_packs(Pack<T, N> x, const Pack<T, N>& y) {
+  HEED_UNROLL
+  for (int k = 0; k < N; ++k) x[k] += y[k];
+  return x;
+}
+
 /// Tells whether the rows of matrices with this number of columns consist of packs of N numbers, and the addresses are
 /// those of packs. A null address is allowed.
 template <int N, class... T>
