@@ -141,6 +141,12 @@ inline int __any_sync(unsigned mask, int predicate, HeedPlace at = HeedPlace::cu
 inline int __all_sync(unsigned mask, int predicate, HeedPlace at = HeedPlace::current()) {
   return heed::emulation::ballot(mask, predicate != 0, at) == mask;
 }
+/// Adds to a number of the block's memory, and returns the number before.
+inline int atomicAdd(int* to, int summand) {
+  const int before = *to;
+  *to += summand;
+  return before;
+}
 template <class T>
 T __shfl_sync(unsigned mask, T value, int source, int width = 32, HeedPlace at = HeedPlace::current()) {
   const int lane = heed::emulation::lane();

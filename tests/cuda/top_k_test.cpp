@@ -31,7 +31,7 @@ void check(TestTensor<T>& scores, std::int64_t k, bool log_probabilities = true)
 
 TEST_CASE_TEMPLATE("top k on a GPU: rows of any width, any k", T, float, double) {
   for (const auto& [columns, k] : std::vector<std::pair<std::int64_t, std::int64_t>>{
-           {1, 1}, {31, 31}, {32, 5}, {33, 33}, {33, 1}, {100, 60}, {257, 3}, {5000, 2}}) {
+           {1, 1}, {31, 31}, {32, 5}, {33, 33}, {33, 1}, {100, 60}, {257, 3}, {1030, 40}, {5000, 2}, {5001, 11}}) {
     TestTensor<T> scores = normal<T>({2, columns}, 1);
     check(scores, k);
   }
@@ -58,6 +58,19 @@ TEST_CASE_TEMPLATE("top k on a GPU: equal numbers, zeros of both signs", T, floa
   std::fill_n(scores.view().row(1), kColumns, T(1));
   for (std::int64_t i = 0; i < kColumns; ++i) scores.view().row(2)[i] = i % 3 == 0 ? -T(0) : T(0);
   for (const std::int64_t k : {std::int64_t{1}, std::int64_t{7}, kColumns}) check(scores, k);
+}
+
+TEST_CASE_TEMPLATE("top k on a GPU: a few threads have the best numbers, more than a block can list", T, float,
+                   double) {
+  constexpr std::int64_t kColumns = 20000, kThreads = 512;
+  TestTensor<T> scores = normal<T>({1, kColumns}, 1);
+  // The first threads have nearly all of the best numbers, and number 0 of their numbers is the worst of these.
+  constexpr std::int64_t kSize = 16 / sizeof(T);
+  for (std::int64_t i = 0; i < kColumns; ++i)
+    if (i / kSize % kThreads < 64) scores.values[static_cast<std::size_t>(i)] += static_cast<T>(10);
+  check(scores, 30);
+  std::ranges::sort(scores.values);
+  check(scores, 33);
 }
 
 TEST_CASE_TEMPLATE("top k on a GPU: infinities and NaN", T, float, double) {
