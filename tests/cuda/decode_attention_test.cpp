@@ -12,16 +12,17 @@ using Integers = std::vector<std::int32_t>;
 
 constexpr CacheFormat kFormats[] = {CacheFormat::exact, CacheFormat::int16, CacheFormat::int8};
 
-/// The records of a cache as bytes: of rows of `width` columns in a format that a cache of numbers T can have.
+/// The records of a cache as bytes: of rows of `width` columns in a format that a cache of numbers T can have. They
+/// begin at multiples of 16 bytes, so that vectors can be read where the heads are wide enough.
 template <class T>
 CacheRecords records_of(std::int64_t width, int heads, CacheFormat format) {
   const std::int64_t size = format == CacheFormat::exact   ? static_cast<std::int64_t>(sizeof(T))
                             : format == CacheFormat::int16 ? 2
                                                            : 1;
-  const std::int64_t scales = (2 * width * size + 7) / 8 * 8;
+  const std::int64_t scales = (2 * width * size + 15) / 16 * 16;
   const CacheRecords records{.format = format, .value = width * size, .scales = scales, .heads = heads};
   CacheRecords out = records;
-  out.stride = scales + (2 * records.scales_of_row() * 4 + 7) / 8 * 8;
+  out.stride = scales + (2 * records.scales_of_row() * 4 + 15) / 16 * 16;
   return out;
 }
 
@@ -80,7 +81,7 @@ TEST_CASE_TEMPLATE("cached attention on a GPU: any lengths, widths and formats",
   constexpr std::int64_t kCapacity = 301, kPool = 97;
   const Integers slots = spread_slots(kLengths, kCapacity, kPool);
   for (const CacheFormat format : formats<T>())
-    for (const std::int64_t d : {1, 31, 33, 64}) {
+    for (const std::int64_t d : {1, 31, 33, 64, 96, 1040}) {
       CAPTURE(static_cast<int>(format));
       CAPTURE(d);
       const int heads = 3;

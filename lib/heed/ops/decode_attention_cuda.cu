@@ -1,10 +1,14 @@
-// The idea: a block of threads computes one head of one row of the query. It walks over the keys, 128 at a time. Each
-// warp scores four keys at once, with the columns spread over its lanes; then each thread has one key, and the block
-// adds the values. The softmax is that of Milakov and Gimelshein (2018): where a later key has a larger logit, the sums
-// so far are scaled down. Thus the memory that a block needs does not depend on the number of keys. What a block
-// computes depends on its own row alone.
+// The idea: a warp computes one head of one row of the query, and no thread waits for another warp. A thread reads 16
+// bytes at once, which are a part of a key: with a head of 64 columns of 16 bits, 8 lanes read a key, and the warp
+// reads four keys with one access of each lane. Each group of such lanes has its own keys, and its own sums of the
+// values, which are added up at the end. The keys and values of several accesses are on the way at once, before the
+// first score is computed. The softmax is that of Milakov and Gimelshein (2018): where a later key has a larger logit,
+// the sums so far are scaled down. Thus the memory that a warp needs does not depend on the number of keys. What a warp
+// computes depends on its own row alone. The warps of a block have the same head of neighbouring rows: these are often
+// hypotheses of the same sentence, which read the same keys.
 #include "heed/ops/decode_attention.h"
 
+#include <bit>
 #include <cmath>
 #include <type_traits>
 
@@ -14,9 +18,8 @@
 namespace heed {
 namespace {
 
-constexpr int kKeys = 128;  // the keys of a step, and the threads of a block
-constexpr int kWarps = kKeys / 32;
-constexpr int kAtOnce = 4;  // the keys that a warp scores at once
+constexpr int kWarps = 4;   // of a block
+constexpr int kAtOnce = 4;  // the keys that a group of lanes reads at once
 
 /// The rows of a query, and the keys to which each of them attends: those of cached_attention() (slots, capacity and
 /// lengths) or those of memory_attention() (offsets and sentences).
@@ -30,7 +33,8 @@ struct QueryRows {
 /// The keys of a row of the query: `length` keys from number `first` on, which is an index of QueryRows::slots or,
 /// without slots, of a row of the cache.
 struct RowKeys {
-  std::int64_t first, length;
+  std::int64_t first;
+  int length;
 };
 
 __device__ RowKeys keys_of(const QueryRows& rows, std::int64_t r) {
@@ -47,124 +51,286 @@ struct DecodeOperands {
   CachedRows<T> keys, values;
   QueryRows rows;
   PositionArrays<T> positions;
-  std::int64_t width, d, heads;
+  std::int64_t width, heads;
+  int d;
   T* out;
-};
+  /// How many lanes read a key (a power of two), and how many times 16 bytes each of them reads.
+  int lanes = 1, parts = 1;
+  bool by_vectors = false;  ///< whether the 16 bytes may be read as a vector
 
-/// The numbers of one head in one row of the cache. `Stored` is the type of the numbers in the cache: T, or an integer
-/// type with scales.
-template <class T, class Stored>
-struct HeadNumbers {
-  const Stored* stored;
-  T scale;
-
-  __device__ T operator[](std::int64_t c) const {
-    if constexpr (std::is_same_v<T, Stored>)
-      return stored[c];
-    else
-      return scale * static_cast<T>(stored[c]);
+  /// Returns whether scores are dot products of query and key, without another term for each column, and a lane reads
+  /// one vector of each key.
+  bool is_simple() const {
+    return !scorer && !positions.relative_keys && !positions.relative_values && parts == 1 && by_vectors;
   }
 };
 
+/// 16 bytes of a row of the cache, which stay together until a number is used, because each number apart would take a
+/// register.
+template <class Stored>
+struct RowPart {
+  static constexpr int kSize = Vector<Stored>::kSize, kBits = 128 / kSize;
+  Vector<std::uint32_t> words = {};
+
+  __device__ Stored operator[](int i) const {
+    if constexpr (kBits == 64)
+      return std::bit_cast<Stored>(words[2 * i] | std::uint64_t{words[2 * i + 1]} << 32);
+    else if constexpr (kBits == 32)
+      return std::bit_cast<Stored>(words[i]);
+    else
+      return static_cast<Stored>(words[i * kBits / 32] >> i * kBits % 32);
+  }
+  /// Sets number i, which must be 0.
+  __device__ void set(int i, Stored x) {
+    if constexpr (kBits == 64) {
+      words[2 * i] = static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(x));
+      words[2 * i + 1] = static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(x) >> 32);
+    } else if constexpr (kBits == 32) {
+      words[i] = std::bit_cast<std::uint32_t>(x);
+    } else {
+      words[i * kBits / 32] |= std::uint32_t{static_cast<std::make_unsigned_t<Stored>>(x)} << i * kBits % 32;
+    }
+  }
+};
+
+/// Returns this lane's part of a head in one row of the cache: the columns from `column` on. Columns from d on are 0.
+template <bool kSimple, class T, class Stored>
+__device__ __forceinline__ RowPart<Stored> part_of_row(const DecodeOperands<T>& a, const CachedRows<T>& rows,
+                                                       std::int64_t row, std::int64_t head, int column) {
+  const auto* const from = reinterpret_cast<const Stored*>(rows.data + row * rows.stride) + head * a.d + column;
+  if ((kSimple || a.by_vectors) && column < a.d) return {load_vector(reinterpret_cast<const std::uint32_t*>(from))};
+  RowPart<Stored> out;
+  HEED_UNROLL
+  for (int i = 0; i < RowPart<Stored>::kSize && !kSimple; ++i)
+    if (column + i < a.d) out.set(i, from[i]);
+  return out;
+}
+
+/// Returns the scale of a head in one row of the cache.
 template <class T, class Stored>
-__device__ HeadNumbers<T, Stored> head_numbers(const CachedRows<T>& rows, std::int64_t row, std::int64_t head,
-                                               std::int64_t d) {
-  const std::byte* const bytes = rows.data + row * rows.stride;
-  T scale = 1;
-  if constexpr (!std::is_same_v<T, Stored>)
-    scale = static_cast<T>(
-        reinterpret_cast<const float*>(bytes + rows.scales)[std::is_same_v<Stored, std::int8_t> ? head : 0]);
-  return {reinterpret_cast<const Stored*>(bytes) + head * d, scale};
+__device__ __forceinline__ T scale_of(const CachedRows<T>& rows, std::int64_t row, std::int64_t head) {
+  if constexpr (std::is_same_v<T, Stored>) return T(1);
+  const auto* const scales = reinterpret_cast<const float*>(rows.data + row * rows.stride + rows.scales);
+  return static_cast<T>(scales[std::is_same_v<Stored, std::int8_t> ? head : 0]);
+}
+
+/// Reads the numbers from `column` on of a vector of d numbers; those from d on are 0.
+template <int kSize, class T>
+__device__ __forceinline__ void read_part(T (&to)[kSize], const T* from, int column, int d) {
+  constexpr int kVector = Vector<T>::kSize;
+  if constexpr (kSize % kVector == 0) {
+    if (column + kSize <= d && takes_vectors(from + column)) {
+      HEED_UNROLL
+      for (int i = 0; i < kSize; i += kVector) {
+        const Vector<T> some = load_vector(from + column + i);
+        HEED_UNROLL
+        for (int j = 0; j < kVector; ++j) to[i + j] = some[j];
+      }
+      return;
+    }
+  }
+  HEED_UNROLL
+  for (int i = 0; i < kSize; ++i) to[i] = column + i < d ? from[column + i] : T(0);
+}
+
+/// Writes the numbers from `column` on of a vector of d numbers.
+template <int kSize, class T>
+__device__ __forceinline__ void write_part(const T (&from)[kSize], T* to, int column, int d) {
+  constexpr int kVector = Vector<T>::kSize;
+  if constexpr (kSize % kVector == 0) {
+    if (column + kSize <= d && takes_vectors(to + column)) {
+      HEED_UNROLL
+      for (int i = 0; i < kSize; i += kVector) {
+        Vector<T> some;
+        HEED_UNROLL
+        for (int j = 0; j < kVector; ++j) some[j] = from[i + j];
+        store_vector(to + column + i, some);
+      }
+      return;
+    }
+  }
+  HEED_UNROLL
+  for (int i = 0; i < kSize; ++i)
+    if (column + i < d) to[column + i] = from[i];
 }
 
 /// Returns the relative vector of the key at position t among those of `vectors`, for a query at position length - 1.
 template <class T>
-__device__ const T* relative_vector(const DecodeOperands<T>& a, const T* vectors, std::int64_t length, std::int64_t t) {
+__device__ const T* relative_vector(const DecodeOperands<T>& a, const T* vectors, int length, int t) {
   const std::int64_t c = t - (length - 1) + a.positions.distance;
   return vectors + (c > 0 ? c : 0) * a.d;
 }
 
-template <class T, class Stored>
-__global__ void decode_attention_kernel(DecodeOperands<T> a) {
-  // In shared memory: the scores of the keys of this step, and then their weights; for each warp, the weighted sums of
-  // its values [kWarps, d]; the scratch memory of block_sum(); and the rows of the cache that hold the keys.
-  T *const weights = shared_memory<T>(), *const sums = weights + kKeys, *const scratch = sums + kWarps * a.d;
-  auto* const cache_rows = reinterpret_cast<std::int32_t*>(scratch + kWarps);
-  const std::int64_t r = blockIdx.x / a.heads, head = blockIdx.x % a.heads, d = a.d;
-  const int thread = static_cast<int>(threadIdx.x), lane = lane_of_warp(), warp = thread / 32;
+/// Combines the values of lanes whose numbers differ in the bits from `first` on, up to `end`, and returns the result
+/// to each of them.
+template <class T, class Combine>
+__device__ __forceinline__ T combine_lanes(T value, int first, int end, const Combine& combine) {
+  for (int bits = first; bits < end; bits *= 2) value = combine(value, __shfl_xor_sync(0xFFFFFFFF, value, bits));
+  return value;
+}
+template <class T>
+__device__ __forceinline__ T sum_of_lanes(T value, int first, int end) {
+  return combine_lanes(value, first, end, [](T a, T b) { return a + b; });
+}
+
+/// With `kSimple`, DecodeOperands::is_simple() is true, and the kernel needs fewer registers.
+template <class T, class Stored, bool kSimple>
+__global__ void __launch_bounds__(32 * kWarps, kSimple && sizeof(T) == 4 ? (sizeof(Stored) == 1 ? 4 : 6) : 1)
+    decode_attention_kernel(DecodeOperands<T> a) {
+  constexpr int kSize = RowPart<Stored>::kSize;
+  const int lane = lane_of_warp(), warp = static_cast<int>(threadIdx.x) / 32, group = lane / a.lanes,
+            groups = 32 / a.lanes, d = a.d, parts = kSimple ? 1 : a.parts;
+  const std::int64_t r = blockIdx.x / a.heads * kWarps + warp, head = blockIdx.x % a.heads;
+  if (r >= a.rows.count) return;
   const RowKeys row = keys_of(a.rows, r);
   const PositionArrays<T>& terms = a.positions;
-  const T* const query = a.query.data + r * a.query.stride + head * d;
-  const T* const scorer = a.scorer ? a.scorer + head * d : nullptr;
-  const T factor = scorer ? T(1) : 1 / std::sqrt(static_cast<T>(d)), never = static_cast<T>(-INFINITY);
+  const T factor = a.scorer ? T(1) : 1 / std::sqrt(static_cast<T>(d)), never = static_cast<T>(-INFINITY);
+  // Returns the first column of a part of this lane.
+  const auto column_of = [&](int part) { return (part * a.lanes + lane % a.lanes) * kSize; };
+  // This lane's part of the query, and of the weighted sum of the values of this group. If the lane has several parts,
+  // the other sums are in shared memory.
+  T query[kSize], sums[kSize] = {};
+  const auto read_query = [&](int part) {
+    read_part(query, a.query.data + r * a.query.stride + head * d, column_of(part), d);
+    HEED_UNROLL
+    for (int i = 0; i < kSize; ++i) query[i] *= factor;
+  };
+  T* const other_sums = shared_memory<T>() + warp * parts * kSize * 32 + lane;
+  const auto read_sums = [&](int part) {
+    for (int i = 0; i < kSize; ++i) sums[i] = other_sums[(part * kSize + i) * 32];
+  };
+  const auto write_sums = [&](int part) {
+    for (int i = 0; i < kSize; ++i) other_sums[(part * kSize + i) * 32] = sums[i];
+  };
+  read_query(0);
+  for (int part = 0; parts > 1 && part < parts; ++part) write_sums(part);
 
   T largest = never, total = 0;
-  for (std::int64_t c = lane; c < d; c += 32) sums[warp * d + c] = 0;
-  for (std::int64_t begin = 0; begin < row.length; begin += kKeys) {
-    const std::int64_t left = row.length - begin, t = begin + thread;
-    const int count = left < kKeys ? static_cast<int>(left) : kKeys;
-    __syncthreads();
-    if (thread < count)
-      cache_rows[thread] = a.rows.slots ? a.rows.slots[row.first + t] : static_cast<std::int32_t>(row.first + t);
-    __syncthreads();
-    for (int first = warp * kAtOnce; first < count; first += kWarps * kAtOnce) {
-      HeadNumbers<T, Stored> keys[kAtOnce];
-      const T* relative[kAtOnce] = {};
-      T scores[kAtOnce] = {};
-      for (int i = 0; i < kAtOnce; ++i) {
-        const int j = first + i < count ? first + i : count - 1;
-        keys[i] = head_numbers<T, Stored>(a.keys, cache_rows[j], head, d);
-        if (terms.relative_keys) relative[i] = relative_vector(a, terms.relative_keys, row.length, begin + j);
-      }
-      for (std::int64_t c = lane; c < d; c += 32)
-        for (int i = 0; i < kAtOnce; ++i) {
-          const T key = terms.relative_keys ? keys[i][c] + relative[i][c] : keys[i][c];
-          scores[i] += scorer ? scorer[c] * std::tanh(query[c] + key) : query[c] * key;
+  for (int begin = 0; begin < row.length; begin += kAtOnce * groups) {
+    std::int32_t cache_rows[kAtOnce];
+    bool exists[kAtOnce];
+    RowPart<Stored> keys[kAtOnce], values[kAtOnce];
+    T key_scales[kAtOnce], value_scales[kAtOnce], scores[kAtOnce] = {};
+    const auto position = [&](int u) { return begin + u * groups + group; };
+    HEED_UNROLL
+    for (int u = 0; u < kAtOnce; ++u) {
+      const int t = position(u);
+      exists[u] = t < row.length;
+      const std::int64_t key = row.first + (exists[u] ? t : row.length - 1);
+      cache_rows[u] = a.rows.slots ? a.rows.slots[key] : static_cast<std::int32_t>(key);
+    }
+    HEED_UNROLL
+    for (int u = 0; u < kAtOnce; ++u) {
+      keys[u] = part_of_row<kSimple, T, Stored>(a, a.keys, cache_rows[u], head, column_of(0));
+      key_scales[u] = scale_of<T, Stored>(a.keys, cache_rows[u], head);
+    }
+    HEED_UNROLL
+    for (int u = 0; u < kAtOnce; ++u) {
+      values[u] = part_of_row<kSimple, T, Stored>(a, a.values, cache_rows[u], head, column_of(0));
+      value_scales[u] = scale_of<T, Stored>(a.values, cache_rows[u], head);
+    }
+
+    for (int part = 0; part < parts; ++part) {
+      if (parts > 1) read_query(part);
+      T scorer[kSize] = {};
+      if constexpr (!kSimple)
+        if (a.scorer) read_part(scorer, a.scorer + head * d, column_of(part), d);
+      HEED_UNROLL
+      for (int u = 0; u < kAtOnce; ++u) {
+        if (part > 0) keys[u] = part_of_row<kSimple, T, Stored>(a, a.keys, cache_rows[u], head, column_of(part));
+        if constexpr (kSimple) {
+          HEED_UNROLL
+          for (int i = 0; i < kSize; ++i) scores[u] += query[i] * static_cast<T>(keys[u][i]);
+        } else {
+          T relative[kSize] = {};
+          if (terms.relative_keys)
+            read_part(relative,
+                      relative_vector(a, terms.relative_keys, row.length, exists[u] ? position(u) : row.length - 1),
+                      column_of(part), d);
+          HEED_UNROLL
+          for (int i = 0; i < kSize; ++i) {
+            const T key = key_scales[u] * static_cast<T>(keys[u][i]) + relative[i];
+            scores[u] += a.scorer ? scorer[i] * std::tanh(query[i] + key) : query[i] * key;
+          }
         }
-      for (int i = 0; i < kAtOnce; ++i) {
-        const T score = factor * warp_sum(scores[i]);
-        if (lane == i && first + i < count) weights[first + i] = score;
       }
     }
-    __syncthreads();
-    T s = thread < count ? weights[thread] : never;
-    if (terms.bias && thread < count) s += terms.bias[head * terms.bias_stride + terms.longest - row.length + t];
-    const T now = larger(block_max(s, scratch), largest);
+    T now = largest;
+    HEED_UNROLL
+    for (int u = 0; u < kAtOnce; ++u) {
+      T score = sum_of_lanes(scores[u], 1, a.lanes);
+      if (kSimple) score *= key_scales[u];
+      if (terms.bias && exists[u])
+        score += terms.bias[head * terms.bias_stride + terms.longest - row.length + position(u)];
+      scores[u] = exists[u] ? score : never;
+      now = larger(scores[u], now);
+    }
+    now = combine_lanes(now, a.lanes, 32, larger<T>);
     const T shrink = now > largest ? std::exp(largest - now) : T(1);
-    const T p = s == never ? T(0) : std::exp(s - now);
-    total = total * shrink + block_sum(p, scratch);
     largest = now;
-    weights[thread] = p;
-    __syncthreads();
-    for (std::int64_t c = lane; c < d; c += 32) {
-      T sum = sums[warp * d + c] * shrink;
-      for (int j = warp; j < count; j += kWarps) {
-        T value = head_numbers<T, Stored>(a.values, cache_rows[j], head, d)[c];
-        if (terms.relative_values) value += relative_vector(a, terms.relative_values, row.length, begin + j)[c];
-        sum += weights[j] * value;
+    total *= shrink;
+    HEED_UNROLL
+    for (int u = 0; u < kAtOnce; ++u) {
+      scores[u] = scores[u] == never ? T(0) : std::exp(scores[u] - now);  // the weights of the values, from here on
+      total += scores[u];
+    }
+
+    for (int part = 0; part < parts; ++part) {
+      if (parts > 1) read_sums(part);
+      HEED_UNROLL
+      for (int i = 0; i < kSize; ++i) sums[i] *= shrink;
+      HEED_UNROLL
+      for (int u = 0; u < kAtOnce; ++u) {
+        if (!exists[u]) continue;
+        if (part > 0) values[u] = part_of_row<kSimple, T, Stored>(a, a.values, cache_rows[u], head, column_of(part));
+        const T weight = scores[u] * value_scales[u];
+        HEED_UNROLL
+        for (int i = 0; i < kSize; ++i) sums[i] += weight * static_cast<T>(values[u][i]);
+        if constexpr (!kSimple)
+          if (terms.relative_values) {
+            T relative[kSize];
+            read_part(relative, relative_vector(a, terms.relative_values, row.length, position(u)), column_of(part), d);
+            HEED_UNROLL
+            for (int i = 0; i < kSize; ++i) sums[i] += scores[u] * relative[i];
+          }
       }
-      sums[warp * d + c] = sum;
+      if (parts > 1) write_sums(part);
     }
   }
-  __syncthreads();
+
+  total = sum_of_lanes(total, a.lanes, 32);
   const T inverse = row.length > 0 ? 1 / total : T(0);
-  for (std::int64_t c = thread; c < d; c += kKeys) {
-    T sum = 0;
-    for (int w = 0; w < kWarps; ++w) sum += sums[w * d + c];
-    a.out[r * a.width + head * d + c] = inverse * sum;
+  for (int part = 0; part < parts; ++part) {
+    if (parts > 1) read_sums(part);
+    HEED_UNROLL
+    for (int i = 0; i < kSize; ++i) sums[i] = inverse * sum_of_lanes(sums[i], a.lanes, 32);
+    if (group == 0) write_part(sums, a.out + r * a.width + head * d, column_of(part), d);
   }
+}
+
+template <class T, class Stored>
+void run(CudaContext& device, DecodeOperands<T> a) {
+  constexpr int kSize = RowPart<Stored>::kSize;
+  const int vectors = (a.d + kSize - 1) / kSize;
+  a.lanes = std::min(32, static_cast<int>(std::bit_ceil(static_cast<unsigned>(vectors))));
+  a.parts = (vectors + a.lanes - 1) / a.lanes;
+  const auto rows_take_vectors = [](const CachedRows<T>& rows) {
+    return takes_vectors(rows.data) && rows.stride % 16 == 0;
+  };
+  a.by_vectors = a.d % kSize == 0 && rows_take_vectors(a.keys) && rows_take_vectors(a.values);
+  const std::int64_t blocks = (a.rows.count + kWarps - 1) / kWarps * a.heads;
+  const std::size_t sums = a.parts > 1 ? std::size_t{32 * kWarps * kSize} * static_cast<std::size_t>(a.parts) : 0;
+  launch(device, {static_cast<unsigned>(blocks), 32 * kWarps, sums * sizeof(T)},
+         a.is_simple() ? decode_attention_kernel<T, Stored, true> : decode_attention_kernel<T, Stored, false>, a);
 }
 
 template <class T>
 void run(CudaContext& device, const DecodeOperands<T>& a) {
-  const LaunchShape shape{
-      static_cast<unsigned>(a.rows.count * a.heads), kKeys,
-      static_cast<std::size_t>(kKeys + kWarps * a.d + kWarps) * sizeof(T) + kKeys * sizeof(std::int32_t)};
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (a.keys.format == CacheFormat::int16) return launch(device, shape, decode_attention_kernel<T, std::int16_t>, a);
-    if (a.keys.format == CacheFormat::int8) return launch(device, shape, decode_attention_kernel<T, std::int8_t>, a);
+    if (a.keys.format == CacheFormat::int16) return run<T, std::int16_t>(device, a);
+    if (a.keys.format == CacheFormat::int8) return run<T, std::int8_t>(device, a);
   }
-  launch(device, shape, decode_attention_kernel<T, T>, a);
+  run<T, T>(device, a);
 }
 
 /// Computes cached_attention(), or additive_cached_attention() where `scorer` is not null, without `positions`.
@@ -178,7 +344,7 @@ void attend_cached_rows(CudaContext& device, RowView<T> query, const T* scorer, 
   if (positions) terms = position_arrays("cached_attention", positions, heads, width / heads, 0, true);
   const QueryRows rows{
       .count = std::ssize(lengths), .slots = slots.data(), .lengths = lengths.data(), .capacity = capacity};
-  run<T>(device, {query, scorer, keys, values, rows, terms, width, width / heads, heads, out});
+  run<T>(device, {query, scorer, keys, values, rows, terms, width, heads, static_cast<int>(width / heads), out});
 }
 
 /// Computes memory_attention(), or additive_memory_attention() where `scorer` is not null.
@@ -188,7 +354,7 @@ void attend_memory_rows(CudaContext& device, RowView<T> query, const T* scorer, 
                         int heads, std::int64_t width, T* out) {
   const QueryRows rows{
       .count = std::ssize(sentence_of_row), .offsets = memory.offsets.data(), .sentences = sentence_of_row.data()};
-  run<T>(device, {query, scorer, keys, values, rows, {}, width, width / heads, heads, out});
+  run<T>(device, {query, scorer, keys, values, rows, {}, width, heads, static_cast<int>(width / heads), out});
 }
 
 /// Stores the numbers of this block as cache_row() does. A block has a group of `columns` numbers: those of a head of a
