@@ -112,6 +112,33 @@ TEST_CASE("linear layer on a GPU: the sums of gradients that are stored as bfloa
   }
 }
 
+TEST_CASE_TEMPLATE("inference on a GPU: a row has the same bits in a product of any number of rows", T, float, double) {
+  constexpr std::int64_t kRows = 300;
+  Arena arena(kAlignedMemory), host_arena;
+  for (const Precision precision : {Precision::float32, Precision::bfloat16})
+    for (const std::int64_t in : {1, 2, 3, 24})
+      for (const std::int64_t out : {1, 8}) {
+        CAPTURE(static_cast<int>(precision));
+        CAPTURE(in);
+        CAPTURE(out);
+        TestTensor<T> x = normal<T>({kRows, in}, 1), weight = normal<T>({out, in}, 2), bias = normal<T>({out}, 3),
+                      all = normal<T>({kRows, out}, 4), alone = normal<T>({1, out}, 5);
+        CudaContext device{arena, host_arena, precision};
+        for (const std::int64_t rows : {2, 64, 65, 257, 300}) {
+          CAPTURE(rows);
+          const auto multiply = [&](Tensor<T> of, Tensor<T> y) {
+            linear_inference<T>(device, nullptr, of, weight.view(), bias.view(), Activation::relu, y);
+          };
+          multiply(x.view().row_block(0, rows), all.view().row_block(0, rows));
+          for (std::int64_t r = 0; r < rows; ++r) {
+            multiply(x.view().row_block(r, 1), alone.view());
+            REQUIRE(std::memcmp(alone.values.data(), all.view().row(r), static_cast<std::size_t>(out) * sizeof(T)) ==
+                    0);
+          }
+        }
+      }
+}
+
 TEST_CASE("linear layer on a GPU: matrices that are stored as bfloat16") {
   // Every product has sums of few numbers with few bits, so that both devices round the same sums to bfloat16.
   constexpr std::int64_t kRows = 20, kIn = 5, kOut = 9;

@@ -2,10 +2,13 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <vector>
 
 #include "heed/tensor/cuda_language.h"
 
@@ -33,8 +36,15 @@ struct Finish {
   explicit operator bool() const { return bias || relu; }
 };
 
-/// The number of rows for which an algorithm is chosen where rows do not depend on each other.
-constexpr std::int64_t kIndependentRows = 64;
+// Rows that do not depend on each other. The problem: an algorithm of a library that is fast for 64 rows is slow for
+// 4,096, and another one may add up the terms of a sum in another order. The idea: an algorithm that was chosen for
+// more rows is taken only if a trial shows that it gives the same bits as the algorithm that was chosen for the fewest
+// rows. An algorithm of these products adds up all sums in the same way, whatever the row and the numbers, so that one
+// product of random matrices tells algorithms apart.
+
+/// The numbers of rows for which algorithms are chosen where rows do not depend on each other. The first one is that of
+/// the algorithm whose bits all products have.
+constexpr std::int64_t kIndependentRows[] = {64, 256, 1024, 4096};
 /// The memory in bytes that an algorithm may use for partial sums.
 constexpr std::size_t kWorkspace = std::size_t{32} << 20;
 
@@ -63,7 +73,11 @@ template <class Operand>
 ChosenFor chosen_for(Rows rows, std::int64_t m, std::int64_t k, const GemmOperand<Operand>& a,
                      const GemmOperand<Operand>& b) {
   if (a.transposed) return {m, b.transposed || rows != Rows::together ? k : typical_size(k)};
-  return {rows == Rows::independent ? kIndependentRows : rows == Rows::exact ? power_of_two(m) : typical_size(m), k};
+  if (rows == Rows::independent) {
+    const auto* const found = std::ranges::lower_bound(kIndependentRows, m);
+    return {found == std::end(kIndependentRows) ? *std::prev(found) : *found, k};
+  }
+  return {rows == Rows::exact ? power_of_two(m) : typical_size(m), k};
 }
 
 /// full(x) returns a stored number in full precision. stored<C>(x) returns a sum in the type C in which it is stored.
@@ -116,6 +130,37 @@ __global__ void scale_rows_kernel(T* c, std::int64_t stride, std::int64_t rows, 
   });
 }
 
+/// Returns random bits, which depend on `x` alone.
+__device__ inline std::uint32_t random_bits(std::uint32_t x) {
+  for (int round = 0; round < 2; ++round) x = (x ^ x >> 15) * 0x2C1B3C6DU;
+  return x ^ x >> 16;
+}
+
+/// Sets a matrix [rows, k] to random numbers of many sizes, which depend on `seed`. The second half of a row repeats
+/// the first half, with other signs where `cancels` is true.
+template <class Operand>
+__global__ void randomise_kernel(Operand* x, std::int64_t rows, std::int64_t k, std::uint32_t seed, bool cancels) {
+  for_each_element(rows * k, [&](std::int64_t i) {
+    const std::int64_t half = k / 2, column = i % k, place = column >= half && column < 2 * half ? i - half : i;
+    const std::uint32_t bits = random_bits(static_cast<std::uint32_t>(place) * 0x9E3779B9U + seed),
+                        more = random_bits(bits);
+    const int exponent = static_cast<int>(more & 15);
+    const double size = std::ldexp(1.0 + bits / 4294967296.0 + (more >> 4) / 1152921504606846976.0, -exponent);
+    const bool negative = ((bits & 1) != 0) != (cancels && place != i);
+    x[i] = stored<Operand>(static_cast<decltype(full(x[i]))>(negative ? -size : size));
+  });
+}
+
+/// Sets `differ` to 1 if two arrays of n numbers do not have the same bits.
+template <class C>
+__global__ void compare_kernel(const C* x, const C* y, std::int64_t n, std::uint8_t* differ) {
+  using Bits = std::conditional_t<sizeof(C) == 8, std::uint64_t,
+                                  std::conditional_t<sizeof(C) == 4, std::uint32_t, std::uint16_t>>;
+  for_each_element(n, [&](std::int64_t i) {
+    if (std::bit_cast<Bits>(x[i]) != std::bit_cast<Bits>(y[i])) *differ = 1;
+  });
+}
+
 /// Returns a copy of an operand that is rounded to bfloat16, in memory of the device's arena. `rows` and `columns` are
 /// those of the matrix of the product.
 GemmOperand<Bfloat16> rounded(CudaContext& device, GemmOperand<float> x, std::int64_t rows, std::int64_t columns) {
@@ -131,6 +176,11 @@ GemmOperand<Bfloat16> rounded(CudaContext&, GemmOperand<Bfloat16> x, std::int64_
 }  // namespace
 
 #ifdef __CUDACC__
+using Algorithm = cublasLtMatmulAlgo_t;
+#else
+/// How the emulation adds up the terms of a sum: from the first to the last, or from the last to the first.
+enum class Algorithm { forwards, backwards };
+#endif
 
 struct CudaProducts {
   /// The numbers that choose an algorithm: the type, the sizes m, n and k, the strides of A, B and C, bits for
@@ -139,16 +189,41 @@ struct CudaProducts {
   using Key = std::tuple<int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int,
                          std::array<std::uint32_t, 4>>;
 
+  std::map<Key, std::optional<Algorithm>> algorithms;  // nothing where the library has none
+#ifdef __CUDACC__
   cublasLtHandle_t library = nullptr;
-  std::map<Key, std::optional<cublasLtMatmulAlgo_t>> algorithms;  // nothing where cuBLASLt has none
 
-  CudaProducts() = default;
+  CudaProducts() {
+    if (const cublasStatus_t status = cublasLtCreate(&library); status != CUBLAS_STATUS_SUCCESS)
+      throw Error(std::string("cuBLASLt cannot be used: ") + cublasLtGetStatusString(status));
+  }
   CudaProducts(const CudaProducts&) = delete;
   CudaProducts& operator=(const CudaProducts&) = delete;
-  ~CudaProducts() { cublasLtDestroy(library); }
+  ~CudaProducts() {
+    cublasLtDestroy(library);
+  }
+#endif
 };
 
 namespace {
+
+/// The memory of the operands and results of a product, and its number of rows.
+template <class Operand, class C>
+struct ProductMemory {
+  std::int64_t m, k;
+  const Operand *a, *b;
+  C* c;
+};
+
+/// Returns the largest power of two, up to 256, by which an address can be divided. (cuBLASLt takes it for 256 unless
+/// it is told.)
+std::uint32_t alignment_of(const void* address) {
+  constexpr std::uintptr_t kMost = 256;
+  const auto bits = reinterpret_cast<std::uintptr_t>(address) | kMost;
+  return static_cast<std::uint32_t>(bits & (~bits + 1));
+}
+
+#ifdef __CUDACC__
 
 void check(cublasStatus_t status) {
   if (status != CUBLAS_STATUS_SUCCESS)
@@ -199,149 +274,111 @@ struct Matrices {
   Layout a, b, c;
 };
 
-template <class Operand, class C>
-void describe(Matrices& matrices, std::int64_t m, std::int64_t n, std::int64_t k, const GemmOperand<Operand>& a,
-              const GemmOperand<Operand>& b, std::int64_t c_stride) {
-  describe<Operand>(matrices.a, a.transposed ? k : m, a.transposed ? m : k, a.stride);
-  describe<Operand>(matrices.b, b.transposed ? n : k, b.transposed ? k : n, b.stride);
-  describe<C>(matrices.c, m, n, c_stride);
-}
-
-/// Returns the largest power of two, up to 256, by which an address can be divided. (cuBLASLt takes it for 256 unless
-/// it is told.)
-std::uint32_t alignment_of(const void* address) {
-  constexpr std::uintptr_t kMost = 256;
-  const auto bits = reinterpret_cast<std::uintptr_t>(address) | kMost;
-  return static_cast<std::uint32_t>(bits & (~bits + 1));
-}
-
-/// Returns the algorithm that cuBLASLt suggests for a product with m rows, or nothing if cuBLASLt has none. With
-/// Rows::independent, the algorithm must compute each sum as a whole, and must be able to compute products with few and
-/// with many rows. Otherwise the algorithm may compute sums in parts, which a second step adds up in a fixed order; if
-/// the result is `rounded`, the parts are not stored in the type of the result. describe_rows(matrices, m) describes
-/// the matrices of a product with m rows.
-template <class DescribeRows>
-std::optional<cublasLtMatmulAlgo_t> suggested_algorithm(cublasLtHandle_t library, const Product& product,
-                                                        const DescribeRows& describe_rows, std::int64_t m,
-                                                        const std::array<std::uint32_t, 4>& alignments, Rows rows,
-                                                        bool rounded) {
-  std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE;
-  if (rows != Rows::independent) reductions |= CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-  if (rows != Rows::independent && !rounded) reductions |= CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
-  Preference preference;
-  check(cublasLtMatmulPreferenceCreate(&preference.handle));
-  check(cublasLtMatmulPreferenceSetAttribute(preference.handle, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspace,
-                                             sizeof(kWorkspace)));
-  check(cublasLtMatmulPreferenceSetAttribute(preference.handle, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions,
-                                             sizeof(reductions)));
-  const auto set_alignment = [&](cublasLtMatmulPreferenceAttributes_t attribute, std::uint32_t alignment) {
-    check(cublasLtMatmulPreferenceSetAttribute(preference.handle, attribute, &alignment, sizeof(alignment)));
-  };
-  set_alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignments[1]);
-  set_alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignments[0]);
-  set_alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignments[2]);
-  set_alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments[2]);
-
-  Matrices matrices;
-  describe_rows(matrices, m);
-  std::array<cublasLtMatmulHeuristicResult_t, 8> results{};
-  const int wanted = rows == Rows::independent ? static_cast<int>(results.size()) : 1;
-  int count = 0;
-  const cublasStatus_t status =
-      cublasLtMatmulAlgoGetHeuristic(library, product.handle, matrices.b.handle, matrices.a.handle, matrices.c.handle,
-                                     matrices.c.handle, preference.handle, wanted, results.data(), &count);
-  if (is_refused(status)) return {};
-  check(status);
-  const auto can_compute = [&](const cublasLtMatmulAlgo_t& algorithm, std::int64_t of_rows) {
-    Matrices tried;
-    describe_rows(tried, of_rows);
-    cublasLtMatmulHeuristicResult_t result{};
-    return cublasLtMatmulAlgoCheck(library, product.handle, tried.b.handle, tried.a.handle, tried.c.handle,
-                                   tried.c.handle, &algorithm, &result) == CUBLAS_STATUS_SUCCESS &&
-           result.workspaceSize <= kWorkspace;
-  };
-  for (int i = 0; i < count; ++i) {
-    const cublasLtMatmulAlgo_t& algorithm = results[static_cast<std::size_t>(i)].algo;
-    constexpr std::int64_t kMany = 4096;
-    if (rows != Rows::independent || (can_compute(algorithm, 1) && can_compute(algorithm, kMany))) return algorithm;
-  }
-  return {};
-}
-
-/// Computes C = alpha A B + beta C, which is finished as `finish` says, as C^T = B^T A^T, because cuBLASLt sees the
-/// transpose of each stored matrix. Returns false where cuBLASLt cannot finish this product.
+/// A product C = alpha A B + beta C, which is finished as `finish` says, for cuBLASLt: computed as C^T = B^T A^T,
+/// because cuBLASLt sees the transpose of each stored matrix. The addresses of the operands and of C serve for their
+/// layouts and alignments; compute() is told the memory and the number of rows.
 template <class Operand, class T, class C>
-bool multiply_and_finish(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
-                         GemmOperand<Operand> a, GemmOperand<Operand> b, T beta, C* c, std::int64_t c_stride,
-                         Finish<C> finish) {
-  if (!device.products) {
-    device.products = std::make_shared<CudaProducts>();
-    check(cublasLtCreate(&device.products->library));
+class LibraryProduct {
+ public:
+  LibraryProduct(CudaContext& device, Rows rows, std::int64_t n, T alpha, GemmOperand<Operand> a,
+                 GemmOperand<Operand> b, T beta, std::int64_t c_stride, Finish<C> finish)
+      : device_(device), rows_(rows), n_(n), alpha_(alpha), beta_(beta), a_(a), b_(b), c_stride_(c_stride) {
+    check(cublasLtMatmulDescCreate(&product_.handle, kSums<T>, kType<T>));
+    const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+      check(cublasLtMatmulDescSetAttribute(product_.handle, attribute, &value, sizeof(value)));
+    };
+    set(CUBLASLT_MATMUL_DESC_TRANSA, b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    if (finish)
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE, !finish.relu  ? CUBLASLT_EPILOGUE_BIAS
+                                         : finish.bias ? CUBLASLT_EPILOGUE_RELU_BIAS
+                                                       : CUBLASLT_EPILOGUE_RELU);
+    if (finish.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, finish.bias);
   }
-  CudaProducts& products = *device.products;
-  Product product;
-  check(cublasLtMatmulDescCreate(&product.handle, kSums<T>, kType<T>));
-  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-    check(cublasLtMatmulDescSetAttribute(product.handle, attribute, &value, sizeof(value)));
-  };
-  set(CUBLASLT_MATMUL_DESC_TRANSA, b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(CUBLASLT_MATMUL_DESC_TRANSB, a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-  if (finish)
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, !finish.relu  ? CUBLASLT_EPILOGUE_BIAS
-                                       : finish.bias ? CUBLASLT_EPILOGUE_RELU_BIAS
-                                                     : CUBLASLT_EPILOGUE_RELU);
-  if (finish.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, finish.bias);
 
-  // Independent rows may begin at any row of a matrix, whose first row is in an arena.
-  const auto alignment_of_rows = [&](const void* address, std::int64_t stride, std::size_t size) {
-    const std::size_t row = static_cast<std::size_t>(stride) * size | kGpuAlignment;
-    return rows == Rows::independent ? alignment_of(reinterpret_cast<const void*>(row)) : alignment_of(address);
-  };
-  const std::array<std::uint32_t, 4> alignments{alignment_of_rows(a.data, a.stride, sizeof(Operand)),
-                                                alignment_of(b.data), alignment_of_rows(c, c_stride, sizeof(C)),
-                                                finish.bias ? alignment_of(finish.bias) : 0};
-  constexpr bool kRoundedResult = sizeof(C) < sizeof(T);
-  const int bits = int{a.transposed} + 2 * int{b.transposed} + 4 * int{rows == Rows::independent} +
-                   8 * int{finish.relu} + 16 * int{kRoundedResult};
-  const auto algorithm_for = [&](const ChosenFor& sizes) {
-    const CudaProducts::Key key{
-        static_cast<int>(kType<Operand>), sizes.m, n, sizes.k, a.stride, b.stride, c_stride, bits, alignments};
-    const auto [found, is_new] = products.algorithms.try_emplace(key);
-    if (is_new) {
-      const auto describe_rows = [&](Matrices& matrices, std::int64_t of_rows) {
-        describe<Operand, C>(matrices, of_rows, n, sizes.k, a, b, c_stride);
-      };
-      found->second =
-          suggested_algorithm(products.library, product, describe_rows, sizes.m, alignments, rows, kRoundedResult);
+  /// Returns algorithms that cuBLASLt suggests for products of these sizes and alignments, the fastest first, or
+  /// nothing if cuBLASLt has none. With Rows::independent, an algorithm must compute each sum as a whole, and must be
+  /// able to compute products with the fewest and with many rows. Otherwise there is one algorithm, and it may compute
+  /// sums in parts, which a second step adds up in a fixed order; if the result is rounded, the parts are not stored in
+  /// the type of the result.
+  std::vector<Algorithm> suggestions(const ChosenFor& sizes, const std::array<std::uint32_t, 4>& alignments) const {
+    const bool independent = rows_ == Rows::independent;
+    std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE;
+    if (!independent) reductions |= CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    if (!independent && sizeof(C) >= sizeof(T)) reductions |= CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+    Preference preference;
+    check(cublasLtMatmulPreferenceCreate(&preference.handle));
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+      check(cublasLtMatmulPreferenceSetAttribute(preference.handle, attribute, &value, sizeof(value)));
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace);
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignments[1]);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignments[0]);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignments[2]);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments[2]);
+
+    Matrices matrices;
+    describe(matrices, sizes.m, sizes.k);
+    std::array<cublasLtMatmulHeuristicResult_t, 8> results{};
+    int count = 0;
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(device_.products->library, product_.handle, matrices.b.handle, matrices.a.handle,
+                                       matrices.c.handle, matrices.c.handle, preference.handle,
+                                       independent ? static_cast<int>(results.size()) : 1, results.data(), &count);
+    std::vector<Algorithm> out;
+    if (is_refused(status)) return out;
+    check(status);
+    constexpr std::int64_t kMany = 4096;
+    for (int i = 0; i < count; ++i) {
+      const Algorithm& algorithm = results[static_cast<std::size_t>(i)].algo;
+      if (!independent || (can_compute(algorithm, 1, sizes.k) && can_compute(algorithm, kMany, sizes.k)))
+        out.push_back(algorithm);
     }
-    return found->second;
-  };
-  Matrices matrices;
-  describe<Operand, C>(matrices, m, n, k, a, b, c_stride);
-  const ArenaScope scope(device.arena);
-  void* const workspace = device.arena.allocate(kWorkspace);
-  const auto compute = [&](const std::optional<cublasLtMatmulAlgo_t>& algorithm) {
-    if (!algorithm) return CUBLAS_STATUS_NOT_SUPPORTED;
-    return cublasLtMatmul(products.library, product.handle, &alpha, b.data, matrices.b.handle, a.data,
-                          matrices.a.handle, &beta, c, matrices.c.handle, c, matrices.c.handle, &*algorithm, workspace,
-                          kWorkspace, device.stream);
-  };
-  const ChosenFor sizes = chosen_for(rows, m, k, a, b), exact{m, k};
-  const std::optional<cublasLtMatmulAlgo_t> algorithm = algorithm_for(sizes);
-  cublasStatus_t status = compute(algorithm);
-  // cuBLASLt may refuse the algorithm that was chosen for rounded sizes; then the algorithm for the exact sizes is
-  // tried. Independent rows have one algorithm for all numbers of rows, which nothing may replace for some of them.
-  if (is_refused(status) && rows != Rows::independent && sizes != exact) status = compute(algorithm_for(exact));
-  if (is_refused(status) && finish && (rows != Rows::independent || !algorithm)) return false;
-  check(status);
-  return true;
-}
+    return out;
+  }
 
-}  // namespace
+  /// Computes the product. Returns false if cuBLASLt refuses the algorithm.
+  bool compute(const Algorithm& algorithm, const ProductMemory<Operand, C>& at) const {
+    Matrices matrices;
+    describe(matrices, at.m, at.k);
+    const ArenaScope scope(device_.arena);
+    const cublasStatus_t status =
+        cublasLtMatmul(device_.products->library, product_.handle, &alpha_, at.b, matrices.b.handle, at.a,
+                       matrices.a.handle, &beta_, at.c, matrices.c.handle, at.c, matrices.c.handle, &algorithm,
+                       device_.arena.allocate(kWorkspace), kWorkspace, device_.stream);
+    if (is_refused(status)) return false;
+    check(status);
+    return true;
+  }
+
+ private:
+  void describe(Matrices& matrices, std::int64_t m, std::int64_t k) const {
+    heed::describe<Operand>(matrices.a, a_.transposed ? k : m, a_.transposed ? m : k, a_.stride);
+    heed::describe<Operand>(matrices.b, b_.transposed ? n_ : k, b_.transposed ? k : n_, b_.stride);
+    heed::describe<C>(matrices.c, m, n_, c_stride_);
+  }
+
+  bool can_compute(const Algorithm& algorithm, std::int64_t m, std::int64_t k) const {
+    Matrices matrices;
+    describe(matrices, m, k);
+    cublasLtMatmulHeuristicResult_t result{};
+    return cublasLtMatmulAlgoCheck(device_.products->library, product_.handle, matrices.b.handle, matrices.a.handle,
+                                   matrices.c.handle, matrices.c.handle, &algorithm,
+                                   &result) == CUBLAS_STATUS_SUCCESS &&
+           result.workspaceSize <= kWorkspace;
+  }
+
+  CudaContext& device_;
+  Rows rows_;
+  std::int64_t n_;
+  T alpha_, beta_;
+  GemmOperand<Operand> a_, b_;
+  std::int64_t c_stride_;
+  Product product_;
+};
 
 #else
-
-namespace {
 
 /// Throws Error where a row of a stored matrix is longer than the distance of two rows, which cuBLASLt refuses.
 void require_rows_apart(std::int64_t columns, std::int64_t stride) {
@@ -353,39 +390,160 @@ void require_rows_apart(std::int64_t columns, std::int64_t stride) {
 /// Stands in for cuBLASLt over the emulation: computes C = alpha A B + beta C, and finishes it, element by element.
 /// Like cuBLASLt, it wants aligned memory for partial sums, and layouts that are possible for the sizes for which it
 /// would choose an algorithm, too. It cannot add a bias where n is odd, so that tests also see a product which it does
-/// not finish.
+/// not finish. For more independent rows, it first suggests an algorithm that gives other bits.
+template <class Operand, class T, class C>
+class LibraryProduct {
+ public:
+  LibraryProduct(CudaContext& device, Rows rows, std::int64_t n, T alpha, GemmOperand<Operand> a,
+                 GemmOperand<Operand> b, T beta, std::int64_t c_stride, Finish<C> finish)
+      : device_(device),
+        rows_(rows),
+        n_(n),
+        alpha_(alpha),
+        beta_(beta),
+        a_(a),
+        b_(b),
+        c_stride_(c_stride),
+        finish_(finish) {}
+
+  std::vector<Algorithm> suggestions(const ChosenFor& sizes, const std::array<std::uint32_t, 4>&) const {
+    require_rows_apart(a_.transposed ? sizes.m : sizes.k, a_.stride);
+    require_rows_apart(b_.transposed ? sizes.k : n_, b_.stride);
+    require_rows_apart(n_, c_stride_);
+    if (finish_.bias && n_ % 2 != 0) return {};
+    if (rows_ == Rows::independent && sizes.m > kIndependentRows[0]) return {Algorithm::backwards, Algorithm::forwards};
+    return {Algorithm::forwards};
+  }
+
+  bool compute(Algorithm algorithm, const ProductMemory<Operand, C>& at) const {
+    const ArenaScope scope(device_.arena);
+    if (reinterpret_cast<std::uintptr_t>(device_.arena.allocate(kWorkspace)) % kGpuAlignment != 0)
+      throw Error("emulation of CUDA: the memory for partial sums is not aligned");
+    const auto element = [](const GemmOperand<Operand>& x, std::int64_t row, std::int64_t column) {
+      return full(x.transposed ? x.data[column * x.stride + row] : x.data[row * x.stride + column]);
+    };
+    const GemmOperand<Operand> a{at.a, a_.stride, a_.transposed}, b{at.b, b_.stride, b_.transposed};
+    emulation::run_grid({1}, {1}, 0, [&] {
+      for (std::int64_t i = 0; i < at.m; ++i)
+        for (std::int64_t j = 0; j < n_; ++j) {
+          T sum = 0;
+          for (std::int64_t l = 0; l < at.k; ++l) {
+            const std::int64_t term = algorithm == Algorithm::forwards ? l : at.k - 1 - l;
+            sum += element(a, i, term) * element(b, term, j);
+          }
+          C& target = at.c[i * c_stride_ + j];
+          target = finished(finish_, beta_ != 0 ? alpha_ * sum + beta_ * full(target) : alpha_ * sum, j);
+        }
+    });
+    return true;
+  }
+
+ private:
+  CudaContext& device_;
+  Rows rows_;
+  std::int64_t n_;
+  T alpha_, beta_;
+  GemmOperand<Operand> a_, b_;
+  std::int64_t c_stride_;
+  Finish<C> finish_;
+};
+
+#endif
+
+/// Returns the first of some algorithms for products A B^T with independent rows that gives the same bits as `base`, or
+/// `base` if none does. The trial's sums are 0 but for rounding errors, which depend on the order of the terms.
+template <class Operand, class T, class C>
+Algorithm first_with_bits_of(CudaContext& device, const Algorithm& base, const std::vector<Algorithm>& algorithms,
+                             std::int64_t n, std::int64_t k, bool has_bias, bool relu) {
+#ifdef __CUDACC__
+  constexpr std::int64_t kTrialRows = 300;  // more than a tile has
+#else
+  constexpr std::int64_t kTrialRows = 40;
+#endif
+  const ArenaScope scope(device.arena);
+  const auto random_rows = [&](std::int64_t rows, std::uint32_t seed, bool cancels) {
+    Operand* const out = device.arena.tensor<Operand>({rows, k}).data();
+    launch(device, shape_for_elements(rows * k), randomise_kernel<Operand>, out, rows, k, seed, cancels);
+    return out;
+  };
+  C* const bias = has_bias ? device.arena.tensor<C>({n}).data() : nullptr;
+  if (bias)
+    fill_on_gpu(device, reinterpret_cast<std::uint8_t*>(bias), n * static_cast<std::int64_t>(sizeof(C)),
+                std::uint8_t{0});
+  const LibraryProduct<Operand, T, C> product(device, Rows::independent, n, T(1), {nullptr, k}, {nullptr, k, true},
+                                              T(0), n, {bias, relu});
+  ProductMemory<Operand, C> memory{kTrialRows, k, random_rows(kTrialRows, 1, true), random_rows(n, 2, false),
+                                   device.arena.tensor<C>({kTrialRows, n}).data()};
+  const C* const expected = memory.c;
+  if (!product.compute(base, memory)) return base;
+  memory.c = device.arena.tensor<C>({kTrialRows, n}).data();
+  std::uint8_t* const differ = device.arena.tensor<std::uint8_t>({1}).data();
+  for (const Algorithm& algorithm : algorithms) {
+    if (std::memcmp(&algorithm, &base, sizeof(base)) == 0) return base;
+    if (!product.compute(algorithm, memory)) continue;
+    fill_on_gpu(device, differ, 1, std::uint8_t{0});
+    launch(device, shape_for_elements(kTrialRows * n), compare_kernel<C>, expected, memory.c, kTrialRows * n, differ);
+    std::uint8_t found = 1;
+    download(device, differ, std::span(&found, 1));
+    wait_for_gpu(device);
+    if (found == 0) return algorithm;
+  }
+  return base;
+}
+
+/// Computes C = alpha A B + beta C, which is finished as `finish` says. Returns false where the library cannot finish
+/// this product.
 template <class Operand, class T, class C>
 bool multiply_and_finish(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
                          GemmOperand<Operand> a, GemmOperand<Operand> b, T beta, C* c, std::int64_t c_stride,
                          Finish<C> finish) {
-  const ChosenFor sizes = chosen_for(rows, m, k, a, b);
-  require_rows_apart(a.transposed ? sizes.m : sizes.k, a.stride);
-  require_rows_apart(b.transposed ? sizes.k : n, b.stride);
-  require_rows_apart(n, c_stride);
-  const ArenaScope scope(device.arena);
-  if (reinterpret_cast<std::uintptr_t>(device.arena.allocate(kWorkspace)) % kGpuAlignment != 0)
-    throw Error("emulation of CUDA: the memory for partial sums is not aligned");
-  if (finish.bias && n % 2 != 0) return false;
-  const auto element = [](const GemmOperand<Operand>& x, std::int64_t row, std::int64_t column) {
-    return full(x.transposed ? x.data[column * x.stride + row] : x.data[row * x.stride + column]);
+  if (!device.products) device.products = std::make_shared<CudaProducts>();
+  const bool independent = rows == Rows::independent;
+  // Independent rows may begin at any row of a matrix, whose first row is in an arena.
+  const auto alignment_of_rows = [&](const void* address, std::int64_t stride, std::size_t size) {
+    const std::size_t row = static_cast<std::size_t>(stride) * size | kGpuAlignment;
+    return independent ? alignment_of(reinterpret_cast<const void*>(row)) : alignment_of(address);
   };
-  emulation::run_grid({1}, {1}, 0, [&] {
-    for (std::int64_t i = 0; i < m; ++i)
-      for (std::int64_t j = 0; j < n; ++j) {
-        T sum = 0;
-        for (std::int64_t l = 0; l < k; ++l) sum += element(a, i, l) * element(b, l, j);
-        C& target = c[i * c_stride + j];
-        target = finished(finish, beta != 0 ? alpha * sum + beta * full(target) : alpha * sum, j);
-      }
-  });
-  return true;
+  const std::array<std::uint32_t, 4> alignments{alignment_of_rows(a.data, a.stride, sizeof(Operand)),
+                                                alignment_of(b.data), alignment_of_rows(c, c_stride, sizeof(C)),
+                                                finish.bias ? alignment_of(finish.bias) : 0};
+  const int bits = int{a.transposed} + 2 * int{b.transposed} + 4 * int{independent} + 8 * int{finish.relu} +
+                   16 * int{sizeof(C) < sizeof(T)};
+  const LibraryProduct<Operand, T, C> product(device, rows, n, alpha, a, b, beta, c_stride, finish);
+  const ChosenFor sizes = chosen_for(rows, m, k, a, b),
+                  others = independent ? ChosenFor{kIndependentRows[0], k} : ChosenFor{m, k};
+  const auto algorithm_for = [&](const ChosenFor& chosen, const auto& choose) {
+    const CudaProducts::Key key{
+        static_cast<int>(sizeof(Operand)), chosen.m, n, chosen.k, a.stride, b.stride, c_stride, bits, alignments};
+    const auto [found, is_new] = device.products->algorithms.try_emplace(key);
+    if (is_new) found->second = choose(product.suggestions(chosen, alignments));
+    return found->second;
+  };
+  const auto first = [](const std::vector<Algorithm>& suggestions) {
+    return suggestions.empty() ? std::optional<Algorithm>() : suggestions.front();
+  };
+  const auto like_others = [&](const std::vector<Algorithm>& suggestions) {
+    const std::optional<Algorithm> base = algorithm_for(others, first);
+    if constexpr (!std::is_same_v<T, std::int32_t>)
+      if (base)
+        return std::optional(
+            first_with_bits_of<Operand, T, C>(device, *base, suggestions, n, k, finish.bias != nullptr, finish.relu));
+    return base;
+  };
+  const ProductMemory<Operand, C> memory{m, k, a.data, b.data, c};
+  std::optional<Algorithm> algorithm =
+      independent && sizes != others ? algorithm_for(sizes, like_others) : algorithm_for(sizes, first);
+  if (algorithm && product.compute(*algorithm, memory)) return true;
+  // The library may refuse the algorithm that was chosen for other sizes. Then the algorithm for the exact sizes is
+  // tried, or the one whose bits all independent rows have.
+  if (sizes != others) {
+    algorithm = algorithm_for(others, first);
+    if (algorithm && product.compute(*algorithm, memory)) return true;
+  }
+  if (finish && (!independent || !algorithm)) return false;
+  throw Error("the GPU refuses a matrix product of " + std::to_string(m) + " rows, " + std::to_string(n) +
+              " columns and sums of " + std::to_string(k) + " terms");
 }
-
-}  // namespace
-
-#endif
-
-namespace {
 
 /// Computes C = alpha A B + beta C, which is finished as `finish` says.
 template <class Operand, class T, class C>
