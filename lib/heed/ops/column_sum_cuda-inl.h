@@ -122,8 +122,9 @@ void sum_parts(CudaContext& device, std::int64_t chunks, std::int64_t columns, c
 /// `summands` is an object whose members are numbers and addresses of the GPU, with `__device__` functions:
 /// load(row, column) reads what belongs to Summands::kColumns columns, and the call operator computes from that N packs
 /// of summands. Each is called once for each row and pack of columns, so that the call operator may also store what it
-/// computes. The number of columns is a multiple of kColumns. kRowsAtOnce calls of load() come before the first of
-/// their summands is computed. The sums do not depend on kColumns.
+/// computes. If the number of columns is not a multiple of kColumns, the last pack has columns behind
+/// the matrix, which load() must be able to read; their sums are not stored. kRowsAtOnce calls of load() come before
+/// the first of their summands is computed. The sums do not depend on kColumns.
 template <class T, std::size_t N, class Summands>
 void sum_packs(CudaContext& device, std::int64_t rows, std::int64_t columns, const Summands& summands,
                std::type_identity_t<T> factor, std::type_identity_t<T> beta, const std::array<T*, N>& to) {
@@ -175,16 +176,16 @@ struct RoundedSummands {
   static constexpr int kColumns = N, kRowsAtOnce = 4;
   using Loaded = Pack<Bfloat16, N>;
   const Bfloat16* x;
-  std::int64_t columns;
+  std::int64_t stride;
 
   __device__ Loaded load(std::int64_t row, std::int64_t column) const {
-    return load_pack<N>(x + row * columns + column);
+    return load_pack<N>(x + row * stride + column);
   }
   __device__ std::array<Pack<float, N>, 1> operator()(const Loaded& loaded, std::int64_t, std::int64_t) const {
     return {widen_pack<float>(loaded)};
   }
 };
-/// Adds the rows of x [N, D], of its rounded numbers where these are stored, to `sums` [D].
+/// Adds the first D columns of the rows of x, of its rounded numbers where these are stored, to `sums` [D].
 template <class T>
 void add_column_sums(CudaContext& device, const MaybeRounded<T>& x, Tensor<T> sums) {
   if constexpr (std::is_same_v<T, float>)
@@ -192,10 +193,10 @@ void add_column_sums(CudaContext& device, const MaybeRounded<T>& x, Tensor<T> su
       const std::array<float*, 1> to{sums.data()};
       const Bfloat16* const elements = x.rounded.data();
       if (takes_packs<8>(x.columns(), elements))
-        return sum_packs(device, x.rows(), x.columns(), RoundedSummands<8>{elements, x.columns()}, 1, 1, to);
-      return sum_packs(device, x.rows(), x.columns(), RoundedSummands<1>{elements, x.columns()}, 1, 1, to);
+        return sum_packs(device, x.rows(), sums.size(), RoundedSummands<8>{elements, x.columns()}, 1, 1, to);
+      return sum_packs(device, x.rows(), sums.size(), RoundedSummands<1>{elements, x.columns()}, 1, 1, to);
     }
-  add_column_sums(device, x.full, sums);
+  add_column_sums(device, static_cast<const T*>(x.full.data()), x.rows(), x.columns(), sums.size(), sums.data());
 }
 
 }  // namespace heed

@@ -18,8 +18,15 @@ namespace {
 /// chunks, the gradient of the weight would be read and written more often.
 constexpr std::int64_t kLogits = std::int64_t{1} << 26;
 
+/// Returns the distance between rows of logits: every row begins at an aligned address, for packs and for products of
+/// matrices. Nothing reads what is between the end of a row and the next row, but a pack may write it.
+std::int64_t stride_of_logits(std::int64_t vocabulary) {
+  constexpr std::int64_t kAlignment = 8;  // 16 bytes in bfloat16
+  return (vocabulary + kAlignment - 1) / kAlignment * kAlignment;
+}
+
 std::int64_t rows_of_chunk(std::int64_t rows, std::int64_t vocabulary) {
-  return std::clamp<std::int64_t>(kLogits / vocabulary, 1, std::max<std::int64_t>(rows, 1));
+  return std::clamp<std::int64_t>(kLogits / stride_of_logits(vocabulary), 1, std::max<std::int64_t>(rows, 1));
 }
 
 /// The targets of all rows, in the memory of the GPU (see CrossEntropyOptions), and what teachers predict of the rows
@@ -29,6 +36,7 @@ struct Targets {
   const std::int32_t *first = nullptr, *second = nullptr;
   const float* second_shares = nullptr;
   const T* soft = nullptr;
+  std::int64_t soft_stride = 0;  // the distance between rows of `soft`
   double soft_share = 0;
 };
 
@@ -55,36 +63,33 @@ constexpr unsigned kMostThreads = 1024;
 template <class T>
 using LogitPack = Pack<T, kLogitsOfPack>;
 
-/// The row of logits of this block, which its threads visit pack by pack. The packs begin at multiples of their size in
-/// the matrix, so that they are aligned for any vocabulary; the first and the last pack may have places outside of the
-/// row, whose logits are minus infinity. With `Held` the row is read once, into registers, and what a visitor stores in
-/// a pack is there at the next visit; otherwise every visit reads the logits again.
+/// The row of logits of this block, which its threads visit pack by pack. The places of the last pack that are behind
+/// the row have the logit minus infinity. With `Held` the row is read once, into registers, and what a visitor stores
+/// in a pack is there at the next visit; otherwise every visit reads the logits again.
 template <class T, bool Held>
 class LogitRow {
  public:
-  /// Reads the row of matrices `logits` and `rounded`, which may be null, from the bias, which may be null, too.
-  __device__ LogitRow(T* logits, Bfloat16* rounded, const T* bias, std::int64_t vocabulary)
-      : x_(logits + blockIdx.x * vocabulary),
-        rounded_(rounded ? rounded + blockIdx.x * vocabulary : nullptr),
+  /// Reads the row of matrices `logits` and `rounded`, whose rows begin `stride` elements apart. `rounded` and the bias
+  /// may be null.
+  __device__ LogitRow(T* logits, Bfloat16* rounded, std::int64_t stride, const T* bias, std::int64_t vocabulary)
+      : x_(logits + blockIdx.x * stride),
+        rounded_(rounded ? rounded + blockIdx.x * stride : nullptr),
         bias_(bias),
-        vocabulary_(static_cast<int>(vocabulary)),
-        first_(-static_cast<int>(blockIdx.x * vocabulary % kLogitsOfPack)) {
+        vocabulary_(static_cast<int>(vocabulary)) {
     if constexpr (Held) {
-      // All whole packs are requested before the first of them is needed.
+      // All packs are requested before the first of them is needed.
       HEED_UNROLL
       for (int j = 0; j < kHeldPacks; ++j)
-        if (is_whole(place(j))) held_[j] = load_pack<kLogitsOfPack>(x_ + place(j));
+        if (place(j) < vocabulary_) held_[j] = load_pack<kLogitsOfPack>(x_ + place(j));
       HEED_UNROLL
       for (int j = 0; j < kHeldPacks; ++j)
-        if (bias_ || !is_whole(place(j))) complete(place(j), held_[j]);
+        if (place(j) < vocabulary_) complete(place(j), held_[j]);
     }
   }
 
   /// Returns the logit of a word.
   __device__ T logit(std::int64_t v) const { return bias_ ? x_[v] + bias_[v] : x_[v]; }
-  __device__ bool contains(int v) const { return static_cast<unsigned>(v) < static_cast<unsigned>(vocabulary_); }
-  /// Tells whether all places of the pack at v are in the row.
-  __device__ bool is_whole(int v) const { return v >= 0 && v + kLogitsOfPack <= vocabulary_; }
+  __device__ bool contains(int v) const { return v < vocabulary_; }
 
   /// Calls visit(v, pack) for each pack of this thread: the logits v, v + 1, ....
   template <class Visit>
@@ -101,59 +106,49 @@ class LogitRow {
     }
   }
   /// Returns the pack at v.
-  __device__ LogitPack<T> read(int v) const {
-    LogitPack<T> pack{};
-    if (is_whole(v)) pack = load_pack<kLogitsOfPack>(x_ + v);
-    if (bias_ || !is_whole(v)) complete(v, pack);
+  __device__ __forceinline__ LogitPack<T> read(int v) const {
+    LogitPack<T> pack = load_pack<kLogitsOfPack>(x_ + v);
+    complete(v, pack);
     return pack;
   }
 
   /// Stores the gradient of the pack at v in place of the logits, or rounded to bfloat16 where there is memory for
   /// that.
   __device__ __forceinline__ void store_gradient(int v, const LogitPack<T>& gradient) const {
-    if (is_whole(v)) {
-      if (rounded_)
-        store_pack(round_pack(gradient), rounded_ + v);
-      else
-        store_pack(gradient, x_ + v);
-      return;
-    }
-    HEED_UNROLL
-    for (int k = 0; k < kLogitsOfPack; ++k) {
-      if (!contains(v + k)) continue;
-      if (rounded_)
-        rounded_[v + k] = to_bfloat16(static_cast<float>(gradient[k]));
-      else
-        x_[v + k] = gradient[k];
-    }
+    if (rounded_)
+      store_pack(round_pack(gradient), rounded_ + v);
+    else
+      store_pack(gradient, x_ + v);
   }
 
  private:
   /// Returns the first place of pack j of this thread.
   __device__ int place(int j) const {
-    return first_ + kLogitsOfPack * (static_cast<int>(threadIdx.x) + j * static_cast<int>(blockDim.x));
+    return kLogitsOfPack * (static_cast<int>(threadIdx.x) + j * static_cast<int>(blockDim.x));
   }
-  /// Adds the bias to the pack at v, and reads the logits of a pack that is not whole.
-  __device__ void complete(int v, LogitPack<T>& pack) const {
-    const bool whole = is_whole(v);
+  /// Adds the bias to the pack at v, and marks the places behind the row.
+  __device__ __forceinline__ void complete(int v, LogitPack<T>& pack) const {
+    if (!bias_ && contains(v + kLogitsOfPack - 1)) return;
     HEED_UNROLL
     for (int k = 0; k < kLogitsOfPack; ++k) {
-      if (!whole) pack[k] = contains(v + k) ? x_[v + k] : static_cast<T>(-INFINITY);
-      if (bias_ && contains(v + k)) pack[k] += bias_[v + k];
+      if (!contains(v + k))
+        pack[k] = static_cast<T>(-INFINITY);
+      else if (bias_)
+        pack[k] += bias_[v + k];
     }
   }
 
   T* x_;
   Bfloat16* rounded_;
   const T* bias_;
-  int vocabulary_, first_;
-  LogitPack<T> held_[Held ? kHeldPacks : 1];
+  int vocabulary_;
+  LogitPack<T> held_[Held ? kHeldPacks : 1]{};
 };
 
 /// Tells whether the threads of a block can hold a row of logits in registers.
 template <class T>
 bool holds_row(std::int64_t vocabulary) {
-  return sizeof(T) <= sizeof(float) && vocabulary + 2 * kLogitsOfPack <= kMostThreads * kHeldPacks * kLogitsOfPack;
+  return sizeof(T) <= sizeof(float) && vocabulary <= kMostThreads * kHeldPacks * kLogitsOfPack;
 }
 
 /// Returns the shape of a launch with a block for each of `rows` rows of logits. The blocks that run at the same time
@@ -162,9 +157,9 @@ bool holds_row(std::int64_t vocabulary) {
 template <class T>
 LaunchShape shape_for_logits(std::int64_t rows, std::int64_t vocabulary, bool held) {
   LaunchShape shape = shape_for_rows<T>(rows, vocabulary);
+  constexpr std::int64_t kWarpLogits = 32 * kHeldPacks * kLogitsOfPack;
   if (held)
-    shape.threads =
-        static_cast<unsigned>((vocabulary / kLogitsOfPack + 2 + kHeldPacks * 32 - 1) / (kHeldPacks * 32) * 32);
+    shape.threads = static_cast<unsigned>((vocabulary + kWarpLogits - 1) / kWarpLogits * 32);
   else if (vocabulary > kMostThreads * kLogitsOfPack)
     shape.threads = kMostThreads;
   shape.shared_bytes = shape.threads / 32 * sizeof(T);
@@ -188,19 +183,17 @@ struct RowLoss {
 /// Returns what a row of logits tells to all threads: that of row i of the batch, whose target may be mixed. Replaces
 /// the logits of a row that is held by exp(logit - largest).
 template <class T, bool Held>
-__device__ RowLoss<T> row_loss(LogitRow<T, Held>& row, std::int64_t vocabulary, const Targets<T>& targets,
-                               std::int64_t i) {
+__device__ RowLoss<T> row_loss(LogitRow<T, Held>& row, const Targets<T>& targets, std::int64_t i) {
   RowLoss<T> out{};
   const std::int32_t target = targets.first[i];
   out.target_logit = row.logit(target);
   out.second_logit = targets.second && targets.second_shares[i] > 0 ? row.logit(targets.second[i]) : T(0);
   T largest = static_cast<T>(-INFINITY), total = 0;
   row.for_each([&](int v, const LogitPack<T>& logits) {
-    const bool whole = row.is_whole(v);
     HEED_UNROLL
     for (int k = 0; k < kLogitsOfPack; ++k) {
       largest = std::fmax(largest, logits[k]);
-      if (whole || row.contains(v + k)) total += logits[k];
+      if (row.contains(v + k)) total += logits[k];
     }
   });
   out.largest = block_max(largest, shared_memory<T>());
@@ -209,7 +202,7 @@ __device__ RowLoss<T> row_loss(LogitRow<T, Held>& row, std::int64_t vocabulary, 
   // Where several words have the highest probability, the word with the lowest id counts as the prediction.
   bool is_later = out.target_logit < out.largest;
   const bool may_be_correct = !is_later;
-  const T* const soft = !Held && targets.soft ? targets.soft + blockIdx.x * vocabulary : nullptr;
+  const T* const soft = !Held && targets.soft ? targets.soft + blockIdx.x * targets.soft_stride : nullptr;
   T exponentials = 0, soft_logit = 0;
   row.for_each([&](int v, LogitPack<T>& logits) {
     if (may_be_correct && v < target) {
@@ -264,11 +257,13 @@ struct GradientFactors {
 template <class T, bool Held>
 __device__ __forceinline__ void store_gradients(LogitRow<T, Held>& row, const RowLoss<T>& loss,
                                                 const Targets<T>& targets, std::int64_t i,
-                                                const GradientFactors<T>& factors, std::int64_t vocabulary) {
+                                                const GradientFactors<T>& factors) {
   const T factor = factors.scale / loss.exponentials;
-  const T* const soft = !Held && targets.soft ? targets.soft + blockIdx.x * vocabulary : nullptr;
+  const T* const soft = !Held && targets.soft ? targets.soft + blockIdx.x * targets.soft_stride : nullptr;
   const std::int32_t first = targets.first[i], second = targets.second ? targets.second[i] : first;
   const double second_share = targets.second ? static_cast<double>(targets.second_shares[i]) : 0;
+  const T at_first = static_cast<T>(factors.of_target * (1 - second_share)),
+          at_second = static_cast<T>(factors.of_target * second_share);
   const auto is_in_pack = [](int word, int v) { return word >= v && word < v + kLogitsOfPack; };
   row.for_each([&](int v, const LogitPack<T>& visited) {
     LogitPack<T> g;
@@ -283,8 +278,8 @@ __device__ __forceinline__ void store_gradients(LogitRow<T, Held>& row, const Ro
     if (is_in_pack(first, v) || is_in_pack(second, v)) {
       HEED_UNROLL
       for (int k = 0; k < kLogitsOfPack; ++k) {
-        if (v + k == first) g[k] -= static_cast<T>(factors.of_target * (1 - second_share));
-        if (v + k == second) g[k] -= static_cast<T>(factors.of_target * second_share);
+        if (v + k == first) g[k] -= at_first;
+        if (v + k == second) g[k] -= at_second;
       }
     }
     row.store_gradient(v, g);
@@ -294,29 +289,29 @@ __device__ __forceinline__ void store_gradients(LogitRow<T, Held>& row, const Ro
 /// Computes the loss of row first_row + block of the batch from its logits, and their gradient where `gradient` is true
 /// (see LogitRow::store_gradient()). Only rows that are not held can have soft targets.
 template <class T, bool Held>
-__global__ __launch_bounds__(kMostThreads) void cross_entropy_kernel(T* logits, Bfloat16* rounded, const T* bias,
-                                                                     std::int64_t vocabulary, Targets<T> targets,
-                                                                     std::int64_t first_row, double smoothing,
-                                                                     GradientFactors<T> factors, bool gradient,
-                                                                     RowSums* sums) {
+__global__ __launch_bounds__(kMostThreads) void cross_entropy_kernel(T* logits, Bfloat16* rounded, std::int64_t stride,
+                                                                     const T* bias, std::int64_t vocabulary,
+                                                                     Targets<T> targets, std::int64_t first_row,
+                                                                     double smoothing, GradientFactors<T> factors,
+                                                                     bool gradient, RowSums* sums) {
   const std::int64_t i = first_row + blockIdx.x;
-  LogitRow<T, Held> row(logits, rounded, bias, vocabulary);
-  const RowLoss<T> loss = row_loss(row, vocabulary, targets, i);
-  if (gradient) store_gradients(row, loss, targets, i, factors, vocabulary);
+  LogitRow<T, Held> row(logits, rounded, stride, bias, vocabulary);
+  const RowLoss<T> loss = row_loss(row, targets, i);
+  if (gradient) store_gradients(row, loss, targets, i, factors);
   if (threadIdx.x == 0) sums[i] = sums_of(loss, vocabulary, targets, i, smoothing);
 }
 
 /// Does for the rows first_row + block of both passes of consistent_cross_entropy() what cross_entropy_kernel() does.
 template <class T>
 __global__ __launch_bounds__(kMostThreads) void consistent_kernel(T* x_logits, T* y_logits, Bfloat16* x_rounded,
-                                                                  Bfloat16* y_rounded, const T* bias,
-                                                                  std::int64_t vocabulary, Targets<T> targets,
-                                                                  std::int64_t first_row, double smoothing,
-                                                                  double scale, double consistency, bool gradient,
-                                                                  RowSums* sums) {
+                                                                  Bfloat16* y_rounded, std::int64_t stride,
+                                                                  const T* bias, std::int64_t vocabulary,
+                                                                  Targets<T> targets, std::int64_t first_row,
+                                                                  double smoothing, double scale, double consistency,
+                                                                  bool gradient, RowSums* sums) {
   const std::int64_t i = first_row + blockIdx.x;
-  LogitRow<T, false> x(x_logits, x_rounded, bias, vocabulary), y(y_logits, y_rounded, bias, vocabulary);
-  const RowLoss<T> loss_x = row_loss(x, vocabulary, targets, i), loss_y = row_loss(y, vocabulary, targets, i);
+  LogitRow<T, false> x(x_logits, x_rounded, stride, bias, vocabulary), y(y_logits, y_rounded, stride, bias, vocabulary);
+  const RowLoss<T> loss_x = row_loss(x, targets, i), loss_y = row_loss(y, targets, i);
   const T normaliser_x = static_cast<T>(loss_x.normaliser()), normaliser_y = static_cast<T>(loss_y.normaliser());
   T pq = 0, qp = 0;  // KL(p || q) and KL(q || p)
   x.for_each([&](int v, const LogitPack<T>& x_pack) {
@@ -416,7 +411,7 @@ class OutputProducts {
 
   /// Returns memory for the logits of the rows of a chunk (`full`), and for their gradients in bfloat16 (`rounded`).
   MaybeRounded<T> make_logits(std::int64_t rows, bool gradient) const {
-    const Shape chunk{rows, weight_.rows()};
+    const Shape chunk{rows, stride_of_logits(weight_.rows())};
     MaybeRounded<T> logits{device_.arena.template tensor<T>(chunk)};
     if (gradient) logits.rounded = rounded_memory<T>(device_, chunk);
     return logits;
@@ -427,7 +422,7 @@ class OutputProducts {
     hidden.with_operand(begin, false, [&](auto left) {
       weight_.with_operand(0, true, [&](auto right) {
         gemm(device_, count, weight_.rows(), weight_.columns(), T(1), left, right, T(0), logits.full.data(),
-             weight_.rows());
+             logits.full.columns());
       });
     });
   }
@@ -470,12 +465,12 @@ __device__ T normaliser_of(std::int64_t vocabulary, const Logit& logit) {
 }
 
 /// Adds `factor` times the softmax of the row of logits of this block, with the bias, to the row of `mean`, or begins
-/// the row of `mean` with it.
+/// the row of `mean` with it. The rows of both matrices begin `stride` elements apart.
 template <class T>
-__global__ void add_prediction_kernel(const T* logits, const T* bias, std::int64_t vocabulary, T factor, bool begins,
-                                      T* mean) {
-  const T* const x = logits + blockIdx.x * vocabulary;
-  mean += blockIdx.x * vocabulary;
+__global__ void add_prediction_kernel(const T* logits, std::int64_t stride, const T* bias, std::int64_t vocabulary,
+                                      T factor, bool begins, T* mean) {
+  const T* const x = logits + blockIdx.x * stride;
+  mean += blockIdx.x * stride;
   const auto logit = [&](std::int64_t v) { return bias ? x[v] + bias[v] : x[v]; };
   const T normaliser = normaliser_of<T>(vocabulary, logit);
   for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x)
@@ -488,7 +483,8 @@ class TeacherPredictions {
  public:
   TeacherPredictions(CudaContext& device, const SoftTargets<T>& soft, std::int64_t rows) : device_(device) {
     if (soft.teachers.empty()) return;
-    const Shape chunk{rows, soft.teachers.front().weight.dim(0)};
+    vocabulary_ = soft.teachers.front().weight.dim(0);
+    const Shape chunk{rows, stride_of_logits(vocabulary_)};
     mean_ = device.arena.template tensor<T>(chunk);
     logits_.full = device.arena.template tensor<T>(chunk);
     static_assert(std::is_trivially_destructible_v<Layer>);
@@ -506,9 +502,9 @@ class TeacherPredictions {
   const T* predict(std::int64_t begin, std::int64_t count) const {
     for (Layer& layer : layers_) {
       layer.products.project(layer.hidden, begin, count, logits_);
-      launch(device_, shape_for_rows<T>(count, mean_.columns()), add_prediction_kernel<T>, logits_.full.data(),
-             layer.bias.data(), mean_.columns(), 1 / static_cast<T>(layers_.size()), &layer == &layers_.front(),
-             mean_.data());
+      launch(device_, shape_for_rows<T>(count, vocabulary_), add_prediction_kernel<T>, logits_.full.data(),
+             mean_.columns(), layer.bias.data(), vocabulary_, 1 / static_cast<T>(layers_.size()),
+             &layer == &layers_.front(), mean_.data());
     }
     return mean_.data();
   }
@@ -523,6 +519,7 @@ class TeacherPredictions {
 
   CudaContext& device_;
   std::span<Layer> layers_;  // in the host's arena
+  std::int64_t vocabulary_ = 0;
   Tensor<T> mean_;
   MaybeRounded<T> logits_;
 };
@@ -571,8 +568,10 @@ void cross_entropy_forward(CudaContext& device, Tensor<T> hidden, Tensor<T> weig
     count = std::min(most, rows - begin);
     products.project(states, begin, count, logits);
     on_device.soft = predictions.predict(begin, count);
+    on_device.soft_stride = logits.full.columns();
     launch(device, shape_for_logits<T>(count, vocabulary, held), kernel, logits.full.data(), logits.rounded.data(),
-           bias.data(), vocabulary, on_device, begin, options.label_smoothing, factors, gradient, sums);
+           logits.full.columns(), bias.data(), vocabulary, on_device, begin, options.label_smoothing, factors, gradient,
+           sums);
     products.propagate(logits, states, begin, count, dhidden);
   }
   store(device, sums, rows, options, result);
@@ -597,8 +596,8 @@ void consistent_cross_entropy_forward(CudaContext& device, const PassStates<T>& 
     products.project(of_first, begin, count, x);
     products.project(of_second, begin, count, y);
     launch(device, shape_for_logits<T>(count, vocabulary, false), consistent_kernel<T>, x.full.data(), y.full.data(),
-           x.rounded.data(), y.rounded.data(), bias.data(), vocabulary, on_device, begin, options.label_smoothing,
-           options.scale, consistency, gradient, sums);
+           x.rounded.data(), y.rounded.data(), x.full.columns(), bias.data(), vocabulary, on_device, begin,
+           options.label_smoothing, options.scale, consistency, gradient, sums);
     products.propagate(x, of_first, begin, count, first.dhidden);
     products.propagate(y, of_second, begin, count, second.dhidden);
   }
