@@ -9,6 +9,7 @@
 #include "heed/base/error.h"
 #include "heed/tensor/cuda_language.h"
 #include "heed/tensor/cuda_mma.h"
+#include "heed/tensor/cuda_packs.h"
 
 namespace heed {
 namespace {
@@ -171,6 +172,32 @@ TEST_CASE("emulation of CUDA: threads that wait for ever are an error, and so is
   CHECK_THROWS_WITH_AS(run_grid({2}, {3}, 0, [] { throw Error("thread"); }), "thread", Error);
   CHECK_THROWS_WITH_AS(run_grid({1}, {1025}, 0, [] {}), "internal: a block of 1025 threads (1 to 1024 are possible)",
                        Error);
+}
+
+TEST_CASE("emulation of CUDA: packs are copied, rounded and widened, and must be aligned") {
+  alignas(16) float from[9] = {1, -2, 3, 1.00390625F, NAN, INFINITY, 0, 8, 9}, to[9] = {};
+  alignas(16) Bfloat16 rounded[8] = {};
+  run_grid({1}, {1}, 0, [&] {
+    const Pack<float, 8> pack = load_pack<8>(from);
+    store_pack(pack, to);
+    store_pack(round_pack(pack), rounded);
+    for (int k = 0; k < 8; ++k) {
+      CHECK(rounded[k] == to_bfloat16(from[k]));
+      CHECK((to[k] == from[k] || k == 4));
+      CHECK((widen_pack<float>(round_pack(pack))[k] == round_to_bfloat16(from[k]) || k == 4));
+    }
+  });
+  const auto run = [](auto kernel) { run_grid({1}, {1}, 0, kernel); };
+  CHECK_THROWS_AS(run([&] { load_pack<4>(from + 1); }), Error);
+  CHECK_THROWS_AS(run([&] { store_pack(Pack<float, 4>(), to + 2); }), Error);
+  CHECK_THROWS_AS(run([&] { load_pack<2>(from + 1); }), Error);
+  CHECK_NOTHROW(run([&] { load_pack<2>(from + 2); }));
+  CHECK_NOTHROW(run([&] { load_pack<1>(from + 1); }));
+  CHECK(takes_packs<4>(8, from, rounded));
+  CHECK(takes_packs<4>(8, from, static_cast<float*>(nullptr)));
+  CHECK_FALSE(takes_packs<4>(8, from, rounded + 2));
+  CHECK_FALSE(takes_packs<4>(8, from + 1));
+  CHECK_FALSE(takes_packs<4>(6, from));
 }
 
 }  // namespace

@@ -169,8 +169,13 @@ TEST_CASE("linear layer on a GPU: matrices that are stored as bfloat16") {
 }
 
 TEST_CASE("linear layer on a GPU: an input that is rounded once gives the bits of one that each product rounds") {
-  constexpr std::int64_t kRows = 37, kIn = 19, kOut = 33;
-  TestTensor<float> x = normal<float>({kRows, kIn}, 1), weight = normal<float>({kOut, kIn}, 2),
+  constexpr std::int64_t kRows = 37, kOut = 33;
+  std::int64_t in = 19;
+  SUBCASE("numbers one by one") {}
+  SUBCASE("packs") {
+    in = 24;
+  }
+  TestTensor<float> x = normal<float>({kRows, in}, 1), weight = normal<float>({kOut, in}, 2),
                     bias = normal<float>({kOut}, 3);
   Arena arena, host_arena;
   CudaContext device{arena, host_arena};
@@ -182,7 +187,7 @@ TEST_CASE("linear layer on a GPU: an input that is rounded once gives the bits o
   CHECK(operand_of_products(device, once).rounded.data() == once.rounded.data());
   const auto compute = [&](MaybeRounded<float> input) {
     std::vector<TestTensor<float>> to{normal<float>({kRows, kOut}, 4), normal<float>({kRows, kOut}, 5),
-                                      normal<float>({kRows, kIn}, 6), normal<float>({kOut, kIn}, 7),
+                                      normal<float>({kRows, in}, 6), normal<float>({kOut, in}, 7),
                                       normal<float>({kOut}, 8)};
     linear_forward<float>(device, input, {weight.view()}, {bias.view()}, Activation::none, {}, {to[0].view()});
     linear_backward<float>(device, input, {weight.view()}, Activation::none, {}, {to[1].view()}, {to[2].view()}, true,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "heed/tensor/cuda_language.h"
+#include "heed/tensor/cuda_packs.h"
 
 #ifdef __CUDACC__
 #include <cublasLt.h>
@@ -114,10 +115,14 @@ __global__ void finish_kernel(const T* sums, std::int64_t stride, C* c, std::int
   });
 }
 
+/// Rounds a matrix whose rows begin `stride` elements apart, in packs of N numbers.
+template <int N>
 __global__ void round_kernel(const float* x, std::int64_t stride, Bfloat16* to, std::int64_t rows,
                              std::int64_t columns) {
-  for_each_element(rows * columns, [&](std::int64_t i) {
-    to[i] = to_bfloat16(rows == 1 ? x[i] : x[i / columns * stride + i % columns]);
+  const std::int64_t packs = columns / N;  // of a row
+  for_each_element(rows * packs, [&](std::int64_t i) {
+    const std::int64_t r = rows == 1 ? 0 : i / packs, c = (i - r * packs) * N;
+    store_pack(round_pack(load_pack<N>(x + r * stride + c)), to + r * columns + c);
   });
 }
 
@@ -613,7 +618,11 @@ void round_matrix(CudaContext& device, const float* x, std::int64_t stride, std:
     columns = stride = rows * columns;
     rows = 1;
   }
-  launch(device, shape_for_elements(rows * columns), round_kernel, x, stride, to, rows, columns);
+  constexpr int kPack = 8;
+  if (takes_packs<kPack>(columns, x, to) && takes_packs<kPack>(stride))
+    launch(device, shape_for_elements(rows * columns / kPack), round_kernel<kPack>, x, stride, to, rows, columns);
+  else
+    launch(device, shape_for_elements(rows * columns), round_kernel<1>, x, stride, to, rows, columns);
 }
 
 void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const Bfloat16* b,
