@@ -17,6 +17,7 @@
 // the words are transposed on the way to the registers.
 #include "heed/ops/attention_cuda-inl.h"
 #include "heed/tensor/cuda_mma.h"
+#include "heed/tensor/cuda_packs.h"
 
 namespace heed {
 namespace {
@@ -198,13 +199,14 @@ __device__ __forceinline__ void for_each_part(const Body& body) {
 template <int D, class Full>
 __device__ __forceinline__ void store_rows(const Parts<D / 8>& matrix, const Lane& lane, int rows, int d,
                                            Bfloat16* rounded, std::int64_t stride, const Full& full) {
-  const bool in_twos = d % 2 == 0 && stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(rounded) % 4 == 0;
-  if (rounded && in_twos) {
+  const bool in_packs = d % 2 == 0 && stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(rounded) % 4 == 0;
+  if (rounded && in_packs) {
     HEED_UNROLL
     for (int n = 0; n < D / 8; ++n) HEED_UNROLL
     for (int e = 0; e < 4; e += 2)
       if (lane.row(e) < rows && lane.column(n, e) < d)
-        store_two(rounded + lane.row(e) * stride + lane.column(n, e), pack_bfloat16(matrix[n][e], matrix[n][e + 1]));
+        store_pack(round_pack(Pack<float, 2>{{matrix[n][e], matrix[n][e + 1]}}),
+                   rounded + lane.row(e) * stride + lane.column(n, e));
     return;
   }
   for_each_part<D / 8>([&](int n, int e) {

@@ -78,10 +78,6 @@ __device__ __forceinline__ void load_transposed(std::uint32_t (&words)[4], const
 #endif
 }
 
-/// Eight bfloat16 numbers in a row.
-struct alignas(16) EightNumbers {
-  std::uint32_t words[4];
-};
 /// Begins to copy eight numbers to shared memory, both at addresses that are multiples of 16 bytes. Stores zeros where
 /// `exists` is false; `from` is not read then. The numbers are there when this thread has called wait_for_copies(), and
 /// for the other threads of the block after the next __syncthreads().
@@ -101,17 +97,6 @@ __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;" : : : "memory");
 #else
   emulation::wait_for_copies();
-#endif
-}
-
-/// Stores a word of two numbers at an address that is a multiple of 4 bytes.
-__device__ __forceinline__ void store_two(Bfloat16* to, std::uint32_t word) {
-#ifdef __CUDACC__
-  *reinterpret_cast<std::uint32_t*>(to) = word;
-#else
-  if (reinterpret_cast<std::uintptr_t>(to) % sizeof(word) != 0)
-    throw Error("emulation of CUDA: an address is not aligned to 4 bytes");
-  std::memcpy(to, &word, sizeof(word));
 #endif
 }
 
