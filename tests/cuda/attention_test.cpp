@@ -167,15 +167,17 @@ TEST_CASE("attention on a GPU: by tensor cores, in bfloat16") {
 }
 
 TEST_CASE("attention on a GPU: operands, results and gradients that are stored as bfloat16") {
-  const std::vector<std::int32_t> offsets{0, 1, 34, 74}, key_offsets{0, 5, 10, 50};
-  for (const std::int64_t head_width : {5, 8, 33, 64})
+  // The keys begin in the fifth column of rows of a multiple of eight numbers, so that they are not aligned to eight,
+  // or in the ninth. Sequences of all sizes of tiles, some without queries or keys.
+  const std::vector<std::int32_t> offsets{0, 1, 34, 74, 74, 94, 94, 174}, key_offsets{0, 5, 10, 50, 60, 60, 160, 190};
+  for (const auto& [head_width, first] :
+       {std::pair<std::int64_t, std::int64_t>{5, 4}, {8, 4}, {33, 4}, {64, 4}, {8, 8}, {64, 8}, {128, 8}})
     for (const bool weights : {false, true}) {  // by tensor cores, and not
       CAPTURE(head_width);
+      CAPTURE(first);
       CAPTURE(weights);
+      if (weights && first == 8) continue;
       const std::int64_t width = 2 * head_width, nq = offsets.back(), nk = key_offsets.back();
-      // The keys begin in the fifth column of rows of a multiple of eight numbers, so that they are not aligned to
-      // eight.
-      constexpr std::int64_t kFirst = 4;
       const std::int64_t stride = 2 * width + 8;
       TestTensor<Bfloat16> query = rounded(normal<float>({nq, width}, 1)),
                            memory = rounded(normal<float>({nk, stride}, 2)),
@@ -193,11 +195,11 @@ TEST_CASE("attention on a GPU: operands, results and gradients that are stored a
       if (weights) stored.weights = attention_weights.values.data();
       AttentionArrays<float> full = stored;
       full.query = full_query.values.data();
-      full.key = full_memory.values.data() + kFirst;
-      full.value = full_memory.values.data() + kFirst + width;
+      full.key = full_memory.values.data() + first;
+      full.value = full_memory.values.data() + first + width;
       stored.rounded.query = query.values.data();
-      stored.rounded.key = memory.values.data() + kFirst;
-      stored.rounded.value = memory.values.data() + kFirst + width;
+      stored.rounded.key = memory.values.data() + first;
+      stored.rounded.value = memory.values.data() + first + width;
 
       Arena arena, host_arena;
       CudaContext device{arena, host_arena};
@@ -218,10 +220,11 @@ TEST_CASE("attention on a GPU: operands, results and gradients that are stored a
 
       TestTensor<float> dq = normal<float>({nq, width}, 6), dm = normal<float>({nk, stride}, 7), dq_of_stored = dq,
                         dm_of_stored = dm;
-      const auto set_gradients = [width](AttentionArrays<float>& a, TestTensor<float>& q, TestTensor<float>& m) {
+      const auto set_gradients = [width, first = first](AttentionArrays<float>& a, TestTensor<float>& q,
+                                                        TestTensor<float>& m) {
         a.query_gradient = q.values.data();
-        a.key_gradient = m.values.data() + kFirst;
-        a.value_gradient = m.values.data() + kFirst + width;
+        a.key_gradient = m.values.data() + first;
+        a.value_gradient = m.values.data() + first + width;
       };
       set_gradients(full, dq, dm);
       attention_backward<float>(device, full, kept, {out.view()}, {full_arrived.view()});
@@ -238,12 +241,12 @@ TEST_CASE("attention on a GPU: operands, results and gradients that are stored a
       for (Bfloat16& value : dq_rounded.values) value = Bfloat16{};
       for (std::size_t i = 0; i < dm_rounded.values.size(); ++i)
         if (const std::size_t c = i % static_cast<std::size_t>(stride);
-            c >= kFirst && c < static_cast<std::size_t>(kFirst + 2 * width))
+            c >= static_cast<std::size_t>(first) && c < static_cast<std::size_t>(first + 2 * width))
           dm_rounded.values[i] = Bfloat16{};
       stored.query_gradient = stored.key_gradient = stored.value_gradient = nullptr;
       stored.rounded.query_gradient = dq_rounded.values.data();
-      stored.rounded.key_gradient = dm_rounded.values.data() + kFirst;
-      stored.rounded.value_gradient = dm_rounded.values.data() + kFirst + width;
+      stored.rounded.key_gradient = dm_rounded.values.data() + first;
+      stored.rounded.value_gradient = dm_rounded.values.data() + first + width;
       attention_backward<float>(device, stored, kept, out_stored, {{}, arrived.view()});
       CHECK(dq_rounded.values == rounded(dq).values);
       CHECK(dm_rounded.values == rounded(dm).values);

@@ -11,6 +11,7 @@
 // depend on the order in which the blocks end.
 //
 // Tiles of short sequences have 32 rows and two warps, others 64 rows and four, so that few threads have no row.
+// (Kernels of Kind::general have the larger tiles alone.)
 //
 // Operands are bfloat16 numbers. In most trainings the op that computed them has stored them so; others are rounded
 // before. Rows are copied to shared memory as words of two numbers. Where a product sums over rows instead of columns,
@@ -36,15 +37,35 @@ using Parts = float[N][4];
 using Operands = AttentionOperands<float, Bfloat16>;
 using Tile = AttentionTile<float, Bfloat16>;
 
+/// Each kernel is compiled twice: for what most attentions are, and for all. Most of them have nothing besides their
+/// operands: no bias, no dropout, and no gradients of logits or attention weights. All their operands and results are
+/// stored as bfloat16, and consist of packs of eight numbers. The code for everything else takes most instructions of a
+/// kernel.
+enum class Kind { plain, general };
+
+/// Returns the operands of a kernel. With Kind::plain, the compiler knows what they do not have.
+template <Kind K>
+__device__ __forceinline__ Operands known(Operands a) {
+  if constexpr (K == Kind::plain) {
+    a.mask = {};
+    a.bias = a.weights_gradient = nullptr;
+    a.logit_gradients = nullptr;
+  }
+  return a;
+}
+
+/// These kernels know no relative vectors (see logit() and weight_gradient()).
+constexpr const float* kNoProducts = nullptr;
+
 /// Begins to copy `Rows` rows of d columns to shared memory, as words of two columns. Rows from `count` on, and columns
 /// from d on, are zeros. See begin_copy() for when the rows are there.
-template <int D, int Warps, int Rows>
+template <Kind K, int D, int Warps, int Rows>
 __device__ __forceinline__ void fetch_rows(const Bfloat16* rows, std::int64_t stride, int count, int d,
                                            std::uint32_t* words) {
   constexpr int kThreads = 32 * Warps, kPerRow = D / 8, kAtOnce = kThreads / kPerRow;
   static_assert(Rows % kAtOnce == 0);
   const int thread = static_cast<int>(threadIdx.x);
-  if (d % 8 == 0 && stride % 8 == 0 && reinterpret_cast<std::uintptr_t>(rows) % 16 == 0) {
+  if (K == Kind::plain || (d % 8 == 0 && stride % 8 == 0 && reinterpret_cast<std::uintptr_t>(rows) % 16 == 0)) {
     const int first = thread / kPerRow, column = thread % kPerRow * 8, existing = column < d ? count : 0;
     const Bfloat16* from = rows + first * stride + column;
     std::uint32_t* to = words + first * kRowWords<D> + column / 2;
@@ -56,40 +77,20 @@ __device__ __forceinline__ void fetch_rows(const Bfloat16* rows, std::int64_t st
     }
     return;
   }
-  for (int e = thread; e < Rows * (D / 2); e += kThreads) {
-    const int row = e / (D / 2), column = e % (D / 2) * 2;
-    const auto number = [&](int c) {
-      return row < count && c < d ? static_cast<std::uint32_t>(rows[row * stride + c]) : 0U;
-    };
-    words[row * kRowWords<D> + column / 2] = number(column) | number(column + 1) << 16;
-  }
+  if constexpr (K == Kind::general)
+    for (int e = thread; e < Rows * (D / 2); e += kThreads) {
+      const int row = e / (D / 2), column = e % (D / 2) * 2;
+      const auto number = [&](int c) {
+        return row < count && c < d ? static_cast<std::uint32_t>(rows[row * stride + c]) : 0U;
+      };
+      words[row * kRowWords<D> + column / 2] = number(column) | number(column + 1) << 16;
+    }
 }
 
 /// Waits until the rows that the threads of this block have fetched are there for all of them.
 __device__ __forceinline__ void wait_for_rows() {
   wait_for_copies();
   __syncthreads();
-}
-
-/// These kernels know no relative vectors (see logit() and weight_gradient()).
-constexpr const float* kNoProducts = nullptr;
-
-/// What an attention may have besides its operands: a bias, dropout, and gradients of logits and attention weights.
-/// Each kernel is compiled twice, because the code for these terms takes most of the instructions.
-enum class Terms { none, some };
-
-/// Returns the operands of a kernel. With Terms::none, the compiler knows what they do not have.
-template <Terms T>
-__device__ __forceinline__ Operands with_terms(Operands a) {
-  if constexpr (T == Terms::none) {
-    a.mask = {};
-    a.bias = a.weights_gradient = nullptr;
-    a.logit_gradients = nullptr;
-  }
-  return a;
-}
-bool has_terms(const Operands& a) {
-  return a.mask.kept || a.bias || a.weights_gradient || a.logit_gradients;
 }
 
 /// Returns the number of the attention weight of query i and key j.
@@ -196,11 +197,11 @@ __device__ __forceinline__ void for_each_part(const Body& body) {
 /// Stores a matrix [16, D] in rows of d columns, of which those from `rows` on do not exist: in `rounded`, where that
 /// is not null, as bfloat16, and otherwise by full(row, column, number). `rounded` is the address of row 0 of the tile;
 /// rows begin `stride` elements apart.
-template <int D, class Full>
+template <Kind K, int D, class Full>
 __device__ __forceinline__ void store_rows(const Parts<D / 8>& matrix, const Lane& lane, int rows, int d,
                                            Bfloat16* rounded, std::int64_t stride, const Full& full) {
   const bool in_packs = d % 2 == 0 && stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(rounded) % 4 == 0;
-  if (rounded && in_packs) {
+  if (K == Kind::plain || (rounded && in_packs)) {
     HEED_UNROLL
     for (int n = 0; n < D / 8; ++n) HEED_UNROLL
     for (int e = 0; e < 4; e += 2)
@@ -220,21 +221,21 @@ __device__ __forceinline__ void store_rows(const Parts<D / 8>& matrix, const Lan
 }
 
 /// Stores sums [16, D] in rows of a gradient: from row `first` of the batch on, in the columns of a head.
-template <int D>
+template <Kind K, int D>
 __device__ __forceinline__ void store_gradient(const Parts<D / 8>& sums, const Lane& lane, int rows, const Operands& a,
                                                const GradientPlace<float>& gradient, std::int64_t first,
                                                std::int32_t head) {
   if (!gradient) return;
   const std::int64_t column = head * a.d;
-  store_rows<D>(sums, lane, rows, static_cast<int>(a.d),
-                gradient.rounded ? gradient.rounded + first * gradient.stride + column : nullptr, gradient.stride,
-                [&](int row, int c, float sum) { gradient.store(first + row, column + c, sum); });
+  store_rows<K, D>(sums, lane, rows, static_cast<int>(a.d),
+                   gradient.rounded ? gradient.rounded + first * gradient.stride + column : nullptr, gradient.stride,
+                   [&](int row, int c, float sum) { gradient.store(first + row, column + c, sum); });
 }
 
-template <int D, int Warps, Terms T>
+template <Kind K, int D, int Warps>
 __global__ void __launch_bounds__(32 * Warps) forward_kernel(Operands operands, float* out, Bfloat16* out_rounded) {
   constexpr int kRows = 16 * Warps, kParts = kStep / 8, kStepWords = kStep * kRowWords<D>;
-  const Operands a = with_terms<T>(operands);
+  const Operands a = known<K>(operands);
   const Tile tile(a);
   std::uint32_t *const queries = shared_memory<std::uint32_t>(), *const keys = queries + kRows * kRowWords<D>,
                        *const values = keys + 2 * kStepWords;
@@ -244,11 +245,11 @@ __global__ void __launch_bounds__(32 * Warps) forward_kernel(Operands operands, 
             seen = static_cast<int>(keys_of_tile(a, tile, kRows));
   const auto fetch = [&](int begin, int buffer) {
     const int count = tile.place.keys - begin;
-    fetch_rows<D, Warps, kStep>(tile.key + begin * a.key_stride, a.key_stride, count, d, keys + buffer * kStepWords);
-    fetch_rows<D, Warps, kStep>(tile.value + begin * a.value_stride, a.value_stride, count, d,
-                                values + buffer * kStepWords);
+    fetch_rows<K, D, Warps, kStep>(tile.key + begin * a.key_stride, a.key_stride, count, d, keys + buffer * kStepWords);
+    fetch_rows<K, D, Warps, kStep>(tile.value + begin * a.value_stride, a.value_stride, count, d,
+                                   values + buffer * kStepWords);
   };
-  fetch_rows<D, Warps, kRows>(tile.query + tile.begin * a.query_stride, a.query_stride, rows, d, queries);
+  fetch_rows<K, D, Warps, kRows>(tile.query + tile.begin * a.query_stride, a.query_stride, rows, d, queries);
   fetch(0, 0);
   wait_for_rows();
   Parts<D / 8> sums = {};
@@ -291,8 +292,8 @@ __global__ void __launch_bounds__(32 * Warps) forward_kernel(Operands operands, 
   const float inverse[2] = {total[0] > 0 ? 1 / total[0] : 0, total[1] > 0 ? 1 / total[1] : 0};
   for_each_part<D / 8>([&](int n, int e) { sums[n][e] *= inverse[e / 2]; });
   const std::int64_t first = (tile.place.query_begin + tile.begin) * a.width + tile.head * a.d;
-  store_rows<D>(sums, lane, rows, d, out_rounded ? out_rounded + first : nullptr, a.width,
-                [&](int row, int column, float element) { out[first + row * a.width + column] = element; });
+  store_rows<K, D>(sums, lane, rows, d, out_rounded ? out_rounded + first : nullptr, a.width,
+                   [&](int row, int column, float element) { out[first + row * a.width + column] = element; });
   if (!a.normalisers || lane.t != 0) return;
   HEED_UNROLL
   for (int half = 0; half < 2; ++half)
@@ -304,11 +305,11 @@ __global__ void __launch_bounds__(32 * Warps) forward_kernel(Operands operands, 
 /// which equals the dot product of the query's row of `out` and the gradient of that row, and is computed as this dot
 /// product. The gradient is rounded to bfloat16 as in G. Without dropout, G minus the row sum is therefore exact for a
 /// query that has one key.
-template <int D, int Warps, Terms T>
+template <Kind K, int D, int Warps>
 __global__ void __launch_bounds__(32 * Warps)
     query_gradient_kernel(Operands operands, const float* out, const Bfloat16* out_rounded) {
   constexpr int kRows = 16 * Warps, kParts = kStep / 8, kStepWords = kStep * kRowWords<D>;
-  const Operands a = with_terms<T>(operands);
+  const Operands a = known<K>(operands);
   const Tile tile(a);
   std::uint32_t *const queries = shared_memory<std::uint32_t>(), *const arrived = queries + kRows * kRowWords<D>,
                        *const keys = arrived + kRows * kRowWords<D>, *const values = keys + 2 * kStepWords;
@@ -318,12 +319,12 @@ __global__ void __launch_bounds__(32 * Warps)
             seen = static_cast<int>(keys_of_tile(a, tile, kRows));
   const auto fetch = [&](int begin, int buffer) {
     const int count = tile.place.keys - begin;
-    fetch_rows<D, Warps, kStep>(tile.key + begin * a.key_stride, a.key_stride, count, d, keys + buffer * kStepWords);
-    fetch_rows<D, Warps, kStep>(tile.value + begin * a.value_stride, a.value_stride, count, d,
-                                values + buffer * kStepWords);
+    fetch_rows<K, D, Warps, kStep>(tile.key + begin * a.key_stride, a.key_stride, count, d, keys + buffer * kStepWords);
+    fetch_rows<K, D, Warps, kStep>(tile.value + begin * a.value_stride, a.value_stride, count, d,
+                                   values + buffer * kStepWords);
   };
-  fetch_rows<D, Warps, kRows>(tile.query + tile.begin * a.query_stride, a.query_stride, rows, d, queries);
-  fetch_rows<D, Warps, kRows>(tile.out_gradient + tile.begin * a.width, a.width, rows, d, arrived);
+  fetch_rows<K, D, Warps, kRows>(tile.query + tile.begin * a.query_stride, a.query_stride, rows, d, queries);
+  fetch_rows<K, D, Warps, kRows>(tile.out_gradient + tile.begin * a.width, a.width, rows, d, arrived);
   fetch(0, 0);
   wait_for_rows();
   const bool has_rows = lane.first_row < rows;
@@ -338,7 +339,7 @@ __global__ void __launch_bounds__(32 * Warps)
           for (int next = 0; next < 2 && c + next < d; ++next) {
             const std::int64_t at = out_at + row * a.width + c + next;
             const std::uint32_t word = arrived[row * kRowWords<D> + c / 2] >> 16 * next;
-            row_sums[half] += (out_rounded ? from_bfloat16(out_rounded[at]) : out[at]) *
+            row_sums[half] += (K == Kind::plain || out_rounded ? from_bfloat16(out_rounded[at]) : out[at]) *
                               from_bfloat16(static_cast<Bfloat16>(word & 0xFFFF));
           }
       }
@@ -357,7 +358,7 @@ __global__ void __launch_bounds__(32 * Warps)
       for_each_part<kParts>([&](int n, int e) {
         const int i = tile.begin + lane.row(e), j = begin + lane.column(n, e);
         const float s = logit(a, tile, i, j, p[n][e], scale, kNoProducts);
-        if (T == Terms::some && s > never) g[n][e] = weight_gradient(a, tile, i, j, g[n][e], kNoProducts);
+        if (K == Kind::general && s > never) g[n][e] = weight_gradient(a, tile, i, j, g[n][e], kNoProducts);
         const float ds = fast_exp(s - normaliser[e / 2]) * (g[n][e] - row_sums[e / 2]);
         store_logit_gradient(a, tile, i, j, ds);
         p[n][e] = scale * ds;
@@ -366,14 +367,14 @@ __global__ void __launch_bounds__(32 * Warps)
     }
     wait_for_rows();
   }
-  store_gradient<D>(sums, lane, rows, a, a.query_gradient, tile.place.query_begin + tile.begin, tile.head);
+  store_gradient<K, D>(sums, lane, rows, a, a.query_gradient, tile.place.query_begin + tile.begin, tile.head);
 }
 
 /// Computes the gradients of a tile of keys and values.
-template <int D, int Warps, Terms T>
+template <Kind K, int D, int Warps>
 __global__ void __launch_bounds__(32 * Warps) key_gradient_kernel(Operands operands) {
   constexpr int kRows = 16 * Warps, kParts = kStep / 8, kStepWords = kStep * kRowWords<D>;
-  const Operands a = with_terms<T>(operands);
+  const Operands a = known<K>(operands);
   const Tile tile(a);
   std::uint32_t *const keys = shared_memory<std::uint32_t>(), *const values = keys + kRows * kRowWords<D>,
                        *const queries = values + kRows * kRowWords<D>, *const arrived = queries + 2 * kStepWords;
@@ -381,13 +382,13 @@ __global__ void __launch_bounds__(32 * Warps) key_gradient_kernel(Operands opera
   const float scale = scale_of(a), never = -INFINITY;
   const int rows = tile.place.keys - tile.begin, d = static_cast<int>(a.d), all = tile.place.queries;
   const auto fetch = [&](int begin, int buffer) {
-    fetch_rows<D, Warps, kStep>(tile.query + begin * a.query_stride, a.query_stride, all - begin, d,
-                                queries + buffer * kStepWords);
-    fetch_rows<D, Warps, kStep>(tile.out_gradient + begin * a.width, a.width, all - begin, d,
-                                arrived + buffer * kStepWords);
+    fetch_rows<K, D, Warps, kStep>(tile.query + begin * a.query_stride, a.query_stride, all - begin, d,
+                                   queries + buffer * kStepWords);
+    fetch_rows<K, D, Warps, kStep>(tile.out_gradient + begin * a.width, a.width, all - begin, d,
+                                   arrived + buffer * kStepWords);
   };
-  fetch_rows<D, Warps, kRows>(tile.key + tile.begin * a.key_stride, a.key_stride, rows, d, keys);
-  fetch_rows<D, Warps, kRows>(tile.value + tile.begin * a.value_stride, a.value_stride, rows, d, values);
+  fetch_rows<K, D, Warps, kRows>(tile.key + tile.begin * a.key_stride, a.key_stride, rows, d, keys);
+  fetch_rows<K, D, Warps, kRows>(tile.value + tile.begin * a.value_stride, a.value_stride, rows, d, values);
   const int first = a.causal ? tile.begin : 0;  // of the queries that attend to these keys
   if (first < all) fetch(first, 0);
   wait_for_rows();
@@ -412,7 +413,7 @@ __global__ void __launch_bounds__(32 * Warps) key_gradient_kernel(Operands opera
           const int j = tile.begin + lane.row(e);
           const float s = logit(a, tile, i, j, p[n][e], scale, kNoProducts);
           p[n][e] = fast_exp(s - normaliser);
-          if (T == Terms::some && s > never) ds[n][e] = weight_gradient(a, tile, i, j, ds[n][e], kNoProducts);
+          if (K == Kind::general && s > never) ds[n][e] = weight_gradient(a, tile, i, j, ds[n][e], kNoProducts);
           ds[n][e] = scale * p[n][e] * (ds[n][e] - row_sum);
           if (a.mask.kept && s > never) p[n][e] = drop(p[n][e], a.mask, weight_at(tile, i, j));
         }
@@ -423,18 +424,18 @@ __global__ void __launch_bounds__(32 * Warps) key_gradient_kernel(Operands opera
     wait_for_rows();
   }
   const std::int64_t first_row = tile.place.key_begin + tile.begin;
-  store_gradient<D>(key_sums, lane, rows, a, a.key_gradient, first_row, tile.head);
-  store_gradient<D>(value_sums, lane, rows, a, a.value_gradient, first_row, tile.head);
+  store_gradient<K, D>(key_sums, lane, rows, a, a.key_gradient, first_row, tile.head);
+  store_gradient<K, D>(value_sums, lane, rows, a, a.value_gradient, first_row, tile.head);
 }
 
 /// Computes all gradients of one head of a sequence, whose queries and keys fit into a tile. The warps first have the
 /// queries, and leave the attention weights after dropout and the gradients of the logits in shared memory, as matrices
 /// [queries, keys]; then they have the keys, and read these matrices transposed.
-template <int D, int Warps, Terms T>
+template <Kind K, int D, int Warps>
 __global__ void __launch_bounds__(32 * Warps) sequence_gradient_kernel(Operands operands) {
   constexpr int kRows = 16 * Warps, kParts = kRows / 8, kTileWords = kRows * kRowWords<D>,
                 kPairWords = kRowWords<kRows>;
-  const Operands a = with_terms<T>(operands);
+  const Operands a = known<K>(operands);
   const Tile tile(a);
   std::uint32_t *const queries = shared_memory<std::uint32_t>(), *const arrived = queries + kTileWords,
                        *const keys = arrived + kTileWords, *const values = keys + kTileWords,
@@ -442,10 +443,10 @@ __global__ void __launch_bounds__(32 * Warps) sequence_gradient_kernel(Operands 
   const Lane lane;
   const float scale = scale_of(a), never = -INFINITY;
   const int all_queries = tile.place.queries, all_keys = tile.place.keys, d = static_cast<int>(a.d);
-  fetch_rows<D, Warps, kRows>(tile.query, a.query_stride, all_queries, d, queries);
-  fetch_rows<D, Warps, kRows>(tile.key, a.key_stride, all_keys, d, keys);
-  fetch_rows<D, Warps, kRows>(tile.out_gradient, a.width, all_queries, d, arrived);
-  fetch_rows<D, Warps, kRows>(tile.value, a.value_stride, all_keys, d, values);
+  fetch_rows<K, D, Warps, kRows>(tile.query, a.query_stride, all_queries, d, queries);
+  fetch_rows<K, D, Warps, kRows>(tile.key, a.key_stride, all_keys, d, keys);
+  fetch_rows<K, D, Warps, kRows>(tile.out_gradient, a.width, all_queries, d, arrived);
+  fetch_rows<K, D, Warps, kRows>(tile.value, a.value_stride, all_keys, d, values);
   float normaliser[2] = {};
   for (int half = 0; half < 2; ++half)
     if (const int row = lane.row(2 * half); row < all_queries)
@@ -460,7 +461,7 @@ __global__ void __launch_bounds__(32 * Warps) sequence_gradient_kernel(Operands 
       const int i = lane.row(e), j = lane.column(n, e);
       const float s = logit(a, tile, i, j, p[n][e], scale, kNoProducts);
       p[n][e] = fast_exp(s - normaliser[e / 2]);
-      if (T == Terms::some && s > never) g[n][e] = weight_gradient(a, tile, i, j, g[n][e], kNoProducts);
+      if (K == Kind::general && s > never) g[n][e] = weight_gradient(a, tile, i, j, g[n][e], kNoProducts);
       row_sums[e / 2] += p[n][e] * g[n][e];
     });
     for (float& sum : row_sums) sum = row_sum(sum);
@@ -480,7 +481,7 @@ __global__ void __launch_bounds__(32 * Warps) sequence_gradient_kernel(Operands 
     }
     Parts<D / 8> sums = {};
     add_step_product<D, kParts>(g, keys, all_keys, lane, sums);
-    store_gradient<D>(sums, lane, all_queries, a, a.query_gradient, tile.place.query_begin, tile.head);
+    store_gradient<K, D>(sums, lane, all_queries, a, a.query_gradient, tile.place.query_begin, tile.head);
   }
   __syncthreads();
   if (lane.first_row >= all_keys) return;
@@ -493,23 +494,45 @@ __global__ void __launch_bounds__(32 * Warps) sequence_gradient_kernel(Operands 
       load_transposed(of_keys, matrix + i * kPairWords + of_matrix);
       add_product<D>(of_keys, rows + i * kRowWords<D>, lane, sums);
     }
-    store_gradient<D>(sums, lane, all_keys, a, gradient, tile.place.key_begin, tile.head);
+    store_gradient<K, D>(sums, lane, all_keys, a, gradient, tile.place.key_begin, tile.head);
   };
   store(gradients, queries, a.key_gradient);
   store(weights, arrived, a.value_gradient);
 }
 
-/// Calls function(width, terms), where width.value is the smallest of the widths 32, 64 and 128 that is not below a.d,
-/// and terms.value says what the attention has.
-template <class Function>
-void with_kind(const Operands& a, const Function& function) {
-  const auto with_width = [&](auto terms) {
-    if (a.d <= 32) return function(std::integral_constant<int, 32>(), terms);
-    if (a.d <= 64) return function(std::integral_constant<int, 64>(), terms);
-    function(std::integral_constant<int, 128>(), terms);
+/// Tells whether a matrix, whose columns of a head are a.d, consists of packs of eight numbers.
+bool has_packs(const Operands& a, const Bfloat16* matrix, std::int64_t stride) {
+  return a.d % 8 == 0 && stride % 8 == 0 && reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0;
+}
+
+/// Returns the kind of a forward pass that stores its result in `out`, where that is not null.
+Kind kind_of(const Operands& a, const Bfloat16* out) {
+  const bool plain = out && !a.mask.kept && !a.bias && !a.weights_gradient && !a.logit_gradients &&
+                     has_packs(a, out, a.width) && has_packs(a, a.query, a.query_stride) &&
+                     has_packs(a, a.key, a.key_stride) && has_packs(a, a.value, a.value_stride);
+  return plain ? Kind::plain : Kind::general;
+}
+/// The same for the backward pass.
+Kind backward_kind_of(const Operands& a, const Bfloat16* out) {
+  const auto is_plain = [&](const GradientPlace<float>& gradient) {
+    return gradient.rounded && has_packs(a, gradient.rounded, gradient.stride);
   };
-  if (has_terms(a)) return with_width(std::integral_constant<Terms, Terms::some>());
-  with_width(std::integral_constant<Terms, Terms::none>());
+  const bool plain = kind_of(a, out) == Kind::plain && has_packs(a, a.out_gradient, a.width) &&
+                     is_plain(a.query_gradient) && is_plain(a.key_gradient) && is_plain(a.value_gradient);
+  return plain ? Kind::plain : Kind::general;
+}
+
+/// Calls function(kind, width), where kind.value is `kind`, and width.value the smallest of the widths 32, 64 and 128
+/// that is not below d.
+template <class Function>
+void with_kind(Kind kind, std::int64_t d, const Function& function) {
+  const auto with_width = [&](auto of_kind) {
+    if (d <= 32) return function(of_kind, std::integral_constant<int, 32>());
+    if (d <= 64) return function(of_kind, std::integral_constant<int, 64>());
+    function(of_kind, std::integral_constant<int, 128>());
+  };
+  if (kind == Kind::plain) return with_width(std::integral_constant<Kind, Kind::plain>());
+  with_width(std::integral_constant<Kind, Kind::general>());
 }
 
 /// Launches a kernel with a block for each of these tiles and each head, and the two arguments, whose threads share
@@ -555,6 +578,11 @@ Operands rounded_operands(CudaContext& device, const AttentionArrays<float>& arr
 
 constexpr int kShortRows = 16 * kShortWarps, kLongRows = 16 * kLongWarps;  // of a tile
 
+/// Tells whether a sequence of this length has tiles of kShortRows rows.
+bool is_short(Kind kind, std::int32_t length) {
+  return kind == Kind::plain && length <= kShortRows;
+}
+
 }  // namespace
 
 void tensor_core_attention_forward(CudaContext& device, const AttentionArrays<float>& arrays, float* kept,
@@ -562,18 +590,20 @@ void tensor_core_attention_forward(CudaContext& device, const AttentionArrays<fl
   const ArenaScope scope(device.arena);
   Operands a = rounded_operands(device, arrays);
   a.normalisers = kept;
+  const Kind kind = kind_of(a, out.rounded.data());
   std::vector<TileBegin> of_short, of_long;
   for (int b = 0; b < arrays.queries.sequences(); ++b) {
     const std::int32_t length = arrays.queries.length(b);
-    length <= kShortRows ? add_tiles(of_short, b, length, kShortRows) : add_tiles(of_long, b, length, kLongRows);
+    is_short(kind, length) ? add_tiles(of_short, b, length, kShortRows) : add_tiles(of_long, b, length, kLongRows);
   }
-  with_kind(a, [&](auto width, auto terms) {
+  with_kind(kind, a.d, [&](auto of_kind, auto width) {
+    constexpr Kind kKind = decltype(of_kind)::value;
     constexpr int kD = decltype(width)::value;
-    constexpr Terms kTerms = decltype(terms)::value;
     const auto words = [](int rows) { return (rows + 4 * kStep) * kRowWords<kD>; };
-    launch_tiles<kShortWarps>(device, a, of_short, words(kShortRows), forward_kernel<kD, kShortWarps, kTerms>,
-                              out.full.data(), out.rounded.data());
-    launch_tiles<kLongWarps>(device, a, of_long, words(kLongRows), forward_kernel<kD, kLongWarps, kTerms>,
+    if constexpr (kKind == Kind::plain)
+      launch_tiles<kShortWarps>(device, a, of_short, words(kShortRows), forward_kernel<kKind, kD, kShortWarps>,
+                                out.full.data(), out.rounded.data());
+    launch_tiles<kLongWarps>(device, a, of_long, words(kLongRows), forward_kernel<kKind, kD, kLongWarps>,
                              out.full.data(), out.rounded.data());
   });
 }
@@ -586,30 +616,32 @@ void tensor_core_attention_backward(CudaContext& device, const AttentionArrays<f
   std::int64_t stride = arrays.width;
   a.out_gradient =
       in_bfloat16(device, out_gradient.full.data(), out_gradient.rounded.data(), a.tokens, a.width, stride);
+  const Kind kind = backward_kind_of(a, out.rounded.data());
   std::vector<TileBegin> of_short, of_long, of_queries, of_keys;
   for (int b = 0; b < arrays.queries.sequences(); ++b) {
     const std::int32_t queries = arrays.queries.length(b), keys = arrays.keys.length(b),
                        longer = std::max(queries, keys);
     if (longer <= kLongRows) {
-      add_tiles(longer <= kShortRows ? of_short : of_long, b, longer, kLongRows);
+      add_tiles(is_short(kind, longer) ? of_short : of_long, b, longer, kLongRows);
     } else {
       add_tiles(of_queries, b, queries, kLongRows);
       add_tiles(of_keys, b, keys, kLongRows);
     }
   }
-  with_kind(a, [&](auto width, auto terms) {
+  with_kind(kind, a.d, [&](auto of_kind, auto width) {
+    constexpr Kind kKind = decltype(of_kind)::value;
     constexpr int kD = decltype(width)::value;
-    constexpr Terms kTerms = decltype(terms)::value;
     const auto words_of_pairs = [](int rows) { return 4 * rows * kRowWords<kD> + 2 * rows * (rows / 2 + 4); };
-    launch_tiles<kShortWarps>(device, a, of_short, words_of_pairs(kShortRows),
-                              sequence_gradient_kernel<kD, kShortWarps, kTerms>);
+    if constexpr (kKind == Kind::plain)
+      launch_tiles<kShortWarps>(device, a, of_short, words_of_pairs(kShortRows),
+                                sequence_gradient_kernel<kKind, kD, kShortWarps>);
     launch_tiles<kLongWarps>(device, a, of_long, words_of_pairs(kLongRows),
-                             sequence_gradient_kernel<kD, kLongWarps, kTerms>);
+                             sequence_gradient_kernel<kKind, kD, kLongWarps>);
     constexpr int kWords = (2 * kLongRows + 4 * kStep) * kRowWords<kD>;
-    launch_tiles<kLongWarps>(device, a, of_queries, kWords, query_gradient_kernel<kD, kLongWarps, kTerms>,
+    launch_tiles<kLongWarps>(device, a, of_queries, kWords, query_gradient_kernel<kKind, kD, kLongWarps>,
                              out.full.data(), out.rounded.data());
     if (a.key_gradient || a.value_gradient)
-      launch_tiles<kLongWarps>(device, a, of_keys, kWords, key_gradient_kernel<kD, kLongWarps, kTerms>);
+      launch_tiles<kLongWarps>(device, a, of_keys, kWords, key_gradient_kernel<kKind, kD, kLongWarps>);
   });
   if (arrays.positions.bias_gradient)
     add_bias_gradient(device, a, arrays.queries.sequences(), arrays.positions.bias_gradient);
