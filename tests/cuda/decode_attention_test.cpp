@@ -234,6 +234,27 @@ TEST_CASE("decoding attention on a GPU: a number that is not finite spoils its h
     }
 }
 
+TEST_CASE("decoding attention on a GPU: a result that is rounded to bfloat16") {
+  const Integers memory{0, 9, 40}, sentences{0, 1, 1};
+  for (const CacheFormat format : kFormats)
+    for (const std::int64_t d : {5, 64}) {
+      CAPTURE(static_cast<int>(format));
+      CAPTURE(d);
+      const TestCache<float> cache(40, 2 * d, 2, format);
+      TestQuery<float> query(3, 2 * d);
+      Arena arena, host_arena;
+      CudaContext device{arena, host_arena};
+      TestTensor<float> full = normal<float>({3, 2 * d}, 4);
+      TestTensor<Bfloat16> result = rounded(full);
+      const auto attend = [&](AttentionRows<float> out) {
+        memory_attention<float>(device, query.from(0), cache.keys, cache.values, {memory}, sentences, 2, 2 * d, out);
+      };
+      attend(full.values.data());
+      attend(MaybeRounded<float>{{}, result.view()});
+      CHECK(result.values == rounded(full).values);
+    }
+}
+
 TEST_CASE_TEMPLATE("decoding attention on a GPU: a row has the same bits alone as among other rows", T, float, double) {
   constexpr int kHeads = 2;
   constexpr std::int64_t kWidth = 70, kCapacity = 301, kPool = 97;

@@ -28,7 +28,7 @@ TEST_CASE_TEMPLATE("linear layer on a GPU: all activation functions, forward and
           linear_forward<T>(device, {x.view()}, {weight.view()}, {b}, activation, to[0], {to[1]});
           linear_backward<T>(device, {x.view()}, {weight.view()}, activation, {kept.view()}, {to[2]}, {to[3]}, adds,
                              to[4], has_bias ? to[5] : Tensor<T>());
-          linear_inference<T>(device, nullptr, x.view(), weight.view(), b, activation, to[6]);
+          linear_inference<T>(device, nullptr, {x.view()}, weight.view(), b, activation, {to[6]});
         });
       }
     }
@@ -51,7 +51,8 @@ TEST_CASE("inference on a GPU: 8-bit integers give the bits of the CPU, kept wei
         device.precision = precision;
         const ParameterView<float> view = packed ? packed->view() : of_gpu.view();
         TestTensor<float> y = normal<float>({kRows, kOut}, 4);
-        linear_inference(device, packed, x.view(), view.view(id, {kOut, in}), bias.view(), activation, y.view());
+        linear_inference<float>(device, packed, {x.view()}, view.view(id, {kOut, in}), bias.view(), activation,
+                                {y.view()});
         return y.values;
       };
       Arena arena, host_arena;
@@ -127,7 +128,7 @@ TEST_CASE_TEMPLATE("inference on a GPU: a row has the same bits in a product of 
         for (const std::int64_t rows : {2, 64, 65, 257, 300}) {
           CAPTURE(rows);
           const auto multiply = [&](Tensor<T> of, Tensor<T> y) {
-            linear_inference<T>(device, nullptr, of, weight.view(), bias.view(), Activation::relu, y);
+            linear_inference<T>(device, nullptr, {of}, weight.view(), bias.view(), Activation::relu, {y});
           };
           multiply(x.view().row_block(0, rows), all.view().row_block(0, rows));
           for (std::int64_t r = 0; r < rows; ++r) {
@@ -136,6 +137,39 @@ TEST_CASE_TEMPLATE("inference on a GPU: a row has the same bits in a product of 
                     0);
           }
         }
+      }
+}
+
+TEST_CASE("inference on a GPU: rounded inputs give the bits of full ones, rounded results are the full ones, rounded") {
+  constexpr std::int64_t kRows = 70, kIn = 24;
+  Arena arena(kAlignedMemory), host_arena;
+  CudaContext device{arena, host_arena, Precision::bfloat16};
+  for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu})
+    for (const std::int64_t out : {7, 8})
+      for (const bool kept : {false, true}) {
+        CAPTURE(static_cast<int>(activation));
+        CAPTURE(out);
+        CAPTURE(kept);
+        TestTensor<float> x = normal<float>({kRows, kIn}, 1), full = normal<float>({kRows, out}, 4), again = full;
+        TestTensor<Bfloat16> x_rounded = rounded(x), result = rounded(full);
+        ParameterLayout layout;
+        const ParameterId weight = layout.add("w", {out, kIn}, Initialiser::xavier()),
+                          bias = layout.add("b", {out}, Initialiser::normal(1));
+        ParameterValues<float> values(layout);
+        values.initialise(2);
+        // cuBLASLt adds a bias of the type of the result.
+        for (float& value : values.view(bias, {out}).span()) value = round_to_bfloat16(value);
+        PackedParameters<float> packed(values, std::optional(0));
+        const auto multiply = [&](MaybeRounded<float> from, MaybeRounded<float> to) {
+          const ParameterView<float> view = kept ? packed.view() : ParameterView<float>(values);
+          linear_inference<float>(device, kept ? &packed : nullptr, from, view.view(weight, {out, kIn}),
+                                  view.view(bias, {out}), activation, to);
+        };
+        multiply({x.view()}, {full.view()});
+        multiply({{}, x_rounded.view()}, {again.view()});
+        multiply({{}, x_rounded.view()}, {{}, result.view()});
+        CHECK(again.values == full.values);
+        CHECK(result.values == rounded(full).values);
       }
 }
 

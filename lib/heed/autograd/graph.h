@@ -126,9 +126,10 @@ class Graph {
   }
   /// Creates the variable for the result of an op that is stored as bfloat16 only (Variable::rounded), in half the
   /// memory. Only one op may read such a result: an op whose matrix products would round the result to bfloat16 anyway,
-  /// so that the products are the same. For training only. See ops/rounded_result.h.
+  /// so that the products are the same. See ops/rounded_result.h.
   Variable<T> rounded_result(const Shape& shape) {
     const Tensor<Bfloat16> rounded = arena().template tensor<Bfloat16>(shape);
+    if (!recording()) return {{}, {}, rounded};
     const auto size = shape.size() * static_cast<std::int64_t>(sizeof(Bfloat16)) / static_cast<std::int64_t>(sizeof(T));
     results_.push_back({new_gradient(), {reinterpret_cast<T*>(rounded.data()), size}});
     const Variable<T> out{{}, {shape, results_.back().gradient}, rounded};

@@ -123,7 +123,7 @@ void DecoderCache<T>::collect(std::size_t added) {
     counts_.resize(static_cast<std::size_t>(slot_count_));
     const std::size_t bytes = static_cast<std::size_t>(slot_count_) * bytes_of_position();
     // Asks for more, so that the pool grows seldom. On the host, pages that are not written take no memory.
-    if (bytes > pool_.size()) pool_.grow(device_.is_host() ? 2 * bytes : bytes + bytes / 2);
+    if (bytes > pool_.size()) pool_.grow(2 * bytes);
   }
   free_.clear();
   for (std::int32_t slot = static_cast<std::int32_t>(slot_count_); slot-- > 0;)

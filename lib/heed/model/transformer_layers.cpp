@@ -161,17 +161,17 @@ Variable<T> DecoderLayer::step_autoregression(Graph<T>& graph, const Variable<T>
   const Variable<T> qkv = self_attention.project_step(graph, x, cache.lengths(), positions);
   cache.append(index_, qkv.value);
   const auto arrays = cache.arrays();
-  const Variable<T> out = graph.result({x.value.rows(), width});
+  const Variable<T> out = result_for(graph, {x.value.rows(), width}, ResultUse::linear);
   if (const Variable<T> scorer = self_attention.scorer(graph))
     graph.run([&](auto& device) {
       additive_cached_attention<T>(device, {qkv.value.data(), 3 * width}, scorer.value.data(), cache.keys(index_),
                                    cache.values(index_), arrays.slots, arrays.capacity, arrays.lengths,
-                                   self_attention.heads(), width, out.value.data());
+                                   self_attention.heads(), width, value_of(out));
     });
   else
     graph.run([&](auto& device) {
       cached_attention<T>(device, {qkv.value.data(), 3 * width}, cache.keys(index_), cache.values(index_), arrays.slots,
-                          arrays.capacity, arrays.lengths, self_attention.heads(), width, out.value.data(),
+                          arrays.capacity, arrays.lengths, self_attention.heads(), width, value_of(out),
                           self_attention.position_terms(graph, positions));
     });
   return self_attention.output(graph, out);
@@ -190,18 +190,18 @@ void DecoderLayer::step(Graph<T>& graph, const NormChain& norms, ResidualStream<
   {
     const InferenceScope scope(graph);
     const Variable<T> query = cross_attention_.project_query(graph, stream.input);
-    const Variable<T> cross_attention = graph.result({rows, width});
+    const Variable<T> cross_attention = result_for(graph, {rows, width}, ResultUse::linear);
     const auto arrays = cache.arrays();
     if (const Variable<T> scorer = cross_attention_.scorer(graph))
       graph.run([&](auto& device) {
         additive_memory_attention<T>(device, {query.value.data(), width}, scorer.value.data(),
                                      cache.memory_keys(index_), cache.memory_values(index_), arrays.source,
-                                     arrays.sentences, heads, width, cross_attention.value.data());
+                                     arrays.sentences, heads, width, value_of(cross_attention));
       });
     else
       graph.run([&](auto& device) {
         memory_attention<T>(device, {query.value.data(), width}, cache.memory_keys(index_), cache.memory_values(index_),
-                            arrays.source, arrays.sentences, heads, width, cross_attention.value.data());
+                            arrays.source, arrays.sentences, heads, width, value_of(cross_attention));
       });
     norms.advance(graph, stream, cross_attention_.output(graph, cross_attention));
   }

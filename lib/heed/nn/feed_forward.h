@@ -35,12 +35,14 @@ class FeedForward {
   /// the result.
   template <class T>
   Variable<T> operator()(Graph<T>& graph, const Variable<T>& x, ResultUse use = ResultUse::any) const {
-    return out_(graph, dropout(graph, inner_product({})(graph, x), dropout_), Activation::none, use);
+    Product in = inner_product({});
+    if (!graph.recording()) in.result_use = ResultUse::linear;
+    return out_(graph, dropout(graph, in(graph, x), dropout_), Activation::none, use);
   }
 
-  /// Returns which ops read the inner result [N, F]: without dropout, the linear layer `out` alone. In a training with
-  /// bfloat16 products the inner result is then stored as bfloat16, which halves the memory of a layer's largest
-  /// tensor.
+  /// Returns which ops read the inner result [N, F] in training: without dropout, the linear layer `out` alone. In a
+  /// training with bfloat16 products the inner result is then stored as bfloat16, which halves the memory of a layer's
+  /// largest tensor.
   static ResultUse use_of_inner(double dropout) { return dropout > 0 ? ResultUse::any : ResultUse::linear; }
 
   /// Appends the two matrix products to `products`. `place` says where the layer is: its members side, in_encoder and

@@ -68,21 +68,22 @@ struct Norm {
   }
 
   /// Computes the same for inference: adds `branch` to `residual` in place and writes the normalised sum to `normed`,
-  /// which may be the memory of `residual`.
+  /// which may be the memory of `residual`; and rounded, where normed.rounded is given. Batch normalisation does not
+  /// round.
   template <class T>
-  void add_in_place(Graph<T>& graph, Tensor<T> residual, Tensor<T> branch, Tensor<T> normed) const {
+  void add_in_place(Graph<T>& graph, Tensor<T> residual, Tensor<T> branch, MaybeRounded<T> normed) const {
     if (kind == Normalization::batch) {
       const RunningStatistics<T> found = running(graph);
       return graph.run([&](auto& device) {
         const ArenaScope scope(device.arena);
         dropout_backward(device, branch, {}, residual);  // without a mask: residual += branch
         batch_norm_forward(device, residual, found.mean, inverse_deviation(device, found.variance, epsilon),
-                           graph.parameter(scale).value, graph.parameter(bias).value, normed);
+                           graph.parameter(scale).value, graph.parameter(bias).value, normed.full);
       });
     }
     graph.run([&](auto& device) {
       residual_norm_forward(device, row_norm(), residual, MaybeRounded<T>{branch}, {}, graph.parameter(scale).value,
-                            bias_of(graph).value, epsilon, residual, MaybeRounded<T>{normed}, Tensor<T>());
+                            bias_of(graph).value, epsilon, residual, normed, Tensor<T>());
     });
   }
 

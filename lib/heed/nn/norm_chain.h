@@ -15,6 +15,8 @@ struct ResidualStream {
   Variable<T> input;     ///< [N, D]: the input of the next sublayer; after the last sublayer, the output of the stack
   /// The number of sublayers whose output has been added to `residual` so far.
   int sublayer = 0;
+  /// In inference, memory for the rounded form of `input` (see rounded_memory()). Not used where it is empty.
+  Tensor<Bfloat16> rounded = {};
 };
 
 /// The residual connections and normalisations around the sublayers f_0, f_1, ... of a stack.
@@ -53,8 +55,9 @@ class NormChain {
   /// Begins the residual stream of a stack of layers with the stack's input x [N, D].
   template <class T>
   ResidualStream<T> start(Graph<T>& graph, const Variable<T>& x) const {
-    if (!pre_) return {x, x, 0};
-    return {x, norms_[0](graph, x), 0};
+    ResidualStream<T> stream{x, pre_ ? norms_[0](graph, x) : x};
+    if (!graph.recording() && kind_ != Normalization::batch) stream.rounded = rounded_memory(graph, x.shape());
+    return stream;
   }
 
   /// Adds the output `branch` of a sublayer to the residual stream. In training the sum overwrites the value of
@@ -68,7 +71,8 @@ class NormChain {
     if (next == norms_.size()) return end_without_norm(graph, stream, branch, left_out);
     const Norm& norm = norms_[next];
     if (!graph.recording()) {
-      norm.add_in_place(graph, stream.residual.value, branch.value, stream.input.value);
+      norm.add_in_place(graph, stream.residual.value, branch.value, {stream.input.value, stream.rounded});
+      stream.input.rounded = stream.rounded;
       return;
     }
     const Variable<T> kept = stochastic_depth(graph, branch, left_out);

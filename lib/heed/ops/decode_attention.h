@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "heed/ops/gemm/maybe_rounded.h"
 #include "heed/ops/position_bias.h"
 #include "heed/tensor/context.h"
 #include "heed/tensor/packed.h"
@@ -16,6 +17,17 @@ template <class T>
 struct RowView {
   const T* data;
   std::int64_t stride;
+};
+
+/// Where the rows of a result of attention go: in full precision, or rounded to bfloat16 where inference on a GPU does
+/// so (see ops/rounded_result.h). The other pointer is null.
+template <class T>
+struct AttentionRows {
+  T* full = nullptr;
+  Bfloat16* rounded = nullptr;
+
+  AttentionRows(T* rows) : full(rows) {}
+  AttentionRows(const MaybeRounded<T>& rows) : full(rows.full.data()), rounded(rows.rounded.data()) {}
 };
 
 /// How a key/value cache stores its rows. `exact`: as floating-point numbers. `int16`: as integers of 16 bits with one
@@ -89,11 +101,11 @@ void store_records(CudaContext& device, RowView<T> kv, std::int64_t rows, std::i
 template <class T>
 void cached_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       std::span<const std::int32_t> slots, std::int64_t capacity, std::span<const std::int32_t> lengths,
-                      int heads, std::int64_t width, T* out, const PositionBias<T>& positions = {});
+                      int heads, std::int64_t width, AttentionRows<T> out, const PositionBias<T>& positions = {});
 template <class T>
 void cached_attention(CudaContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       std::span<const std::int32_t> slots, std::int64_t capacity, std::span<const std::int32_t> lengths,
-                      int heads, std::int64_t width, T* out, const PositionBias<T>& positions = {});
+                      int heads, std::int64_t width, AttentionRows<T> out, const PositionBias<T>& positions = {});
 
 /// Computes the cross-attention of one decoding step: row r of the query attends to the encoder's output for the
 /// sentence sentence_of_row[r]. `memory` says which rows of keys and values belong to which sentence. Both arrays are
@@ -105,32 +117,36 @@ void cached_attention(CudaContext& device, RowView<T> query, CachedRows<T> keys,
 template <class T>
 void memory_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,
-                      std::int64_t width, T* out);
+                      std::int64_t width, AttentionRows<T> out);
 template <class T>
 void memory_attention(CudaContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,
-                      std::int64_t width, T* out);
+                      std::int64_t width, AttentionRows<T> out);
 
 /// Computes the additive self-attention of one decoding step over a key/value cache, with the arguments and promises of
 /// cached_attention() and the formula of additive_attention(). Shape: scorer [D].
 template <class T>
 void additive_cached_attention(CpuContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                                CachedRows<T> values, std::span<const std::int32_t> slots, std::int64_t capacity,
-                               std::span<const std::int32_t> lengths, int heads, std::int64_t width, T* out);
+                               std::span<const std::int32_t> lengths, int heads, std::int64_t width,
+                               AttentionRows<T> out);
 template <class T>
 void additive_cached_attention(CudaContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                                CachedRows<T> values, std::span<const std::int32_t> slots, std::int64_t capacity,
-                               std::span<const std::int32_t> lengths, int heads, std::int64_t width, T* out);
+                               std::span<const std::int32_t> lengths, int heads, std::int64_t width,
+                               AttentionRows<T> out);
 
 /// Computes the additive cross-attention of one decoding step, with the arguments and promises of memory_attention()
 /// and the formula of additive_attention(). Shape: scorer [D].
 template <class T>
 void additive_memory_attention(CpuContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                                CachedRows<T> values, PackedOffsets memory,
-                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out);
+                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width,
+                               AttentionRows<T> out);
 template <class T>
 void additive_memory_attention(CudaContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                                CachedRows<T> values, PackedOffsets memory,
-                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out);
+                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width,
+                               AttentionRows<T> out);
 
 }  // namespace heed

@@ -447,31 +447,33 @@ void attend_memory_rows(CpuContext& device, RowView<T> query, const T* scorer, C
 template <class T>
 void cached_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       std::span<const std::int32_t> slots, std::int64_t capacity, std::span<const std::int32_t> lengths,
-                      int heads, std::int64_t width, T* out, const PositionBias<T>& positions) {
+                      int heads, std::int64_t width, AttentionRows<T> out, const PositionBias<T>& positions) {
   attend_cached_rows(device, query, static_cast<const T*>(nullptr), keys, values, slots, capacity, lengths, heads,
-                     width, out, positions);
+                     width, out.full, positions);
 }
 
 template <class T>
 void memory_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,
-                      std::int64_t width, T* out) {
+                      std::int64_t width, AttentionRows<T> out) {
   attend_memory_rows(device, query, static_cast<const T*>(nullptr), keys, values, memory, sentence_of_row, heads, width,
-                     out);
+                     out.full);
 }
 
 template <class T>
 void additive_cached_attention(CpuContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                                CachedRows<T> values, std::span<const std::int32_t> slots, std::int64_t capacity,
-                               std::span<const std::int32_t> lengths, int heads, std::int64_t width, T* out) {
-  attend_cached_rows(device, query, scorer, keys, values, slots, capacity, lengths, heads, width, out);
+                               std::span<const std::int32_t> lengths, int heads, std::int64_t width,
+                               AttentionRows<T> out) {
+  attend_cached_rows(device, query, scorer, keys, values, slots, capacity, lengths, heads, width, out.full);
 }
 
 template <class T>
 void additive_memory_attention(CpuContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                                CachedRows<T> values, PackedOffsets memory,
-                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out) {
-  attend_memory_rows(device, query, scorer, keys, values, memory, sentence_of_row, heads, width, out);
+                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width,
+                               AttentionRows<T> out) {
+  attend_memory_rows(device, query, scorer, keys, values, memory, sentence_of_row, heads, width, out.full);
 }
 
 #define HEED_INSTANTIATE(T)                                                                                            \
@@ -479,15 +481,16 @@ void additive_memory_attention(CpuContext& device, RowView<T> query, const T* sc
   template void store_records(CpuContext&, RowView<T>, std::int64_t, std::int64_t, const CacheRecords&,                \
                               std::span<const std::int32_t>);                                                          \
   template void cached_attention(CpuContext&, RowView<T>, CachedRows<T>, CachedRows<T>, std::span<const std::int32_t>, \
-                                 std::int64_t, std::span<const std::int32_t>, int, std::int64_t, T*,                   \
+                                 std::int64_t, std::span<const std::int32_t>, int, std::int64_t, AttentionRows<T>,     \
                                  const PositionBias<T>&);                                                              \
   template void memory_attention(CpuContext&, RowView<T>, CachedRows<T>, CachedRows<T>, PackedOffsets,                 \
-                                 std::span<const std::int32_t>, int, std::int64_t, T*);                                \
+                                 std::span<const std::int32_t>, int, std::int64_t, AttentionRows<T>);                  \
   template void additive_cached_attention(CpuContext&, RowView<T>, const T*, CachedRows<T>, CachedRows<T>,             \
                                           std::span<const std::int32_t>, std::int64_t, std::span<const std::int32_t>,  \
-                                          int, std::int64_t, T*);                                                      \
+                                          int, std::int64_t, AttentionRows<T>);                                        \
   template void additive_memory_attention(CpuContext&, RowView<T>, const T*, CachedRows<T>, CachedRows<T>,             \
-                                          PackedOffsets, std::span<const std::int32_t>, int, std::int64_t, T*);
+                                          PackedOffsets, std::span<const std::int32_t>, int, std::int64_t,             \
+                                          AttentionRows<T>);
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)
 #undef HEED_INSTANTIATE

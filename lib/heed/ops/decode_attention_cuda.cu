@@ -14,6 +14,7 @@
 
 #include "heed/ops/integers_cuda-inl.h"
 #include "heed/tensor/cuda_language.h"
+#include "heed/tensor/cuda_packs.h"
 
 namespace heed {
 namespace {
@@ -51,17 +52,17 @@ struct DecodeOperands {
   CachedRows<T> keys, values;
   QueryRows rows;
   PositionArrays<T> positions;
-  std::int64_t width, heads;
-  int d;
-  T* out;
-  /// How many lanes read a key (a power of two), and how many times 16 bytes each of them reads.
-  int lanes = 1, parts = 1;
-  bool by_vectors = false;  ///< whether the 16 bytes may be read as a vector
+  std::int64_t width;
+  int heads, d;
+  AttentionRows<T> out;
+  /// How many lanes read a key, as a power of two, and how many times 16 bytes each of them reads.
+  int lane_bits = 0, parts = 1;
+  bool by_packs = false;  ///< whether the 16 bytes, and the numbers T beside them, may be read as packs
 
   /// Returns whether scores are dot products of query and key, without another term for each column, and a lane reads
-  /// one vector of each key.
+  /// one pack of each key.
   bool is_simple() const {
-    return !scorer && !positions.relative_keys && !positions.relative_values && parts == 1 && by_vectors;
+    return !scorer && !positions.relative_keys && !positions.relative_values && parts == 1 && by_packs;
   }
 };
 
@@ -69,8 +70,8 @@ struct DecodeOperands {
 /// register.
 template <class Stored>
 struct RowPart {
-  static constexpr int kSize = Vector<Stored>::kSize, kBits = 128 / kSize;
-  Vector<std::uint32_t> words = {};
+  static constexpr int kSize = 16 / static_cast<int>(sizeof(Stored)), kBits = 128 / kSize;
+  Pack<std::uint32_t, 4> words = {};
 
   __device__ Stored operator[](int i) const {
     if constexpr (kBits == 64)
@@ -98,7 +99,7 @@ template <bool kSimple, class T, class Stored>
 __device__ __forceinline__ RowPart<Stored> part_of_row(const DecodeOperands<T>& a, const CachedRows<T>& rows,
                                                        std::int64_t row, std::int64_t head, int column) {
   const auto* const from = reinterpret_cast<const Stored*>(rows.data + row * rows.stride) + head * a.d + column;
-  if ((kSimple || a.by_vectors) && column < a.d) return {load_vector(reinterpret_cast<const std::uint32_t*>(from))};
+  if ((kSimple || a.by_packs) && column < a.d) return {load_pack<4>(reinterpret_cast<const std::uint32_t*>(from))};
   RowPart<Stored> out;
   HEED_UNROLL
   for (int i = 0; i < RowPart<Stored>::kSize && !kSimple; ++i)
@@ -115,42 +116,24 @@ __device__ __forceinline__ T scale_of(const CachedRows<T>& rows, std::int64_t ro
 }
 
 /// Reads the numbers from `column` on of a vector of d numbers; those from d on are 0.
-template <int kSize, class T>
-__device__ __forceinline__ void read_part(T (&to)[kSize], const T* from, int column, int d) {
-  constexpr int kVector = Vector<T>::kSize;
-  if constexpr (kSize % kVector == 0) {
-    if (column + kSize <= d && takes_vectors(from + column)) {
-      HEED_UNROLL
-      for (int i = 0; i < kSize; i += kVector) {
-        const Vector<T> some = load_vector(from + column + i);
-        HEED_UNROLL
-        for (int j = 0; j < kVector; ++j) to[i + j] = some[j];
-      }
-      return;
-    }
-  }
+template <int N, class T>
+__device__ __forceinline__ Pack<T, N> read_part(const T* from, int column, int d, bool by_packs) {
+  if (by_packs && column < d) return load_pack<N>(from + column);
+  Pack<T, N> out;
   HEED_UNROLL
-  for (int i = 0; i < kSize; ++i) to[i] = column + i < d ? from[column + i] : T(0);
+  for (int i = 0; i < N; ++i) out[i] = !by_packs && column + i < d ? from[column + i] : T(0);
+  return out;
 }
 
 /// Writes the numbers from `column` on of a vector of d numbers.
-template <int kSize, class T>
-__device__ __forceinline__ void write_part(const T (&from)[kSize], T* to, int column, int d) {
-  constexpr int kVector = Vector<T>::kSize;
-  if constexpr (kSize % kVector == 0) {
-    if (column + kSize <= d && takes_vectors(to + column)) {
-      HEED_UNROLL
-      for (int i = 0; i < kSize; i += kVector) {
-        Vector<T> some;
-        HEED_UNROLL
-        for (int j = 0; j < kVector; ++j) some[j] = from[i + j];
-        store_vector(to + column + i, some);
-      }
-      return;
-    }
+template <int N, class T>
+__device__ __forceinline__ void write_part(const Pack<T, N>& from, T* to, int column, int d, bool by_packs) {
+  if (by_packs) {
+    if (column < d) store_pack(from, to + column);
+    return;
   }
   HEED_UNROLL
-  for (int i = 0; i < kSize; ++i)
+  for (int i = 0; i < N; ++i)
     if (column + i < d) to[column + i] = from[i];
 }
 
@@ -178,20 +161,22 @@ template <class T, class Stored, bool kSimple>
 __global__ void __launch_bounds__(32 * kWarps, kSimple && sizeof(T) == 4 ? (sizeof(Stored) == 1 ? 4 : 6) : 1)
     decode_attention_kernel(DecodeOperands<T> a) {
   constexpr int kSize = RowPart<Stored>::kSize;
-  const int lane = lane_of_warp(), warp = static_cast<int>(threadIdx.x) / 32, group = lane / a.lanes,
-            groups = 32 / a.lanes, d = a.d, parts = kSimple ? 1 : a.parts;
-  const std::int64_t r = blockIdx.x / a.heads * kWarps + warp, head = blockIdx.x % a.heads;
+  const int lane = lane_of_warp(), warp = static_cast<int>(threadIdx.x) / 32, lanes = 1 << a.lane_bits,
+            group = lane >> a.lane_bits, groups = 32 >> a.lane_bits, d = a.d, parts = kSimple ? 1 : a.parts;
+  const bool by_packs = kSimple || a.by_packs;
+  const unsigned heads = static_cast<unsigned>(a.heads);
+  const std::int64_t r = std::int64_t{blockIdx.x / heads} * kWarps + warp, head = blockIdx.x % heads;
   if (r >= a.rows.count) return;
   const RowKeys row = keys_of(a.rows, r);
   const PositionArrays<T>& terms = a.positions;
   const T factor = a.scorer ? T(1) : 1 / std::sqrt(static_cast<T>(d)), never = static_cast<T>(-INFINITY);
   // Returns the first column of a part of this lane.
-  const auto column_of = [&](int part) { return (part * a.lanes + lane % a.lanes) * kSize; };
+  const auto column_of = [&](int part) { return (part * lanes + (lane & (lanes - 1))) * kSize; };
   // This lane's part of the query, and of the weighted sum of the values of this group. If the lane has several parts,
   // the other sums are in shared memory.
-  T query[kSize], sums[kSize] = {};
+  Pack<T, kSize> query, sums = {};
   const auto read_query = [&](int part) {
-    read_part(query, a.query.data + r * a.query.stride + head * d, column_of(part), d);
+    query = read_part<kSize>(a.query.data + r * a.query.stride + head * d, column_of(part), d, by_packs);
     HEED_UNROLL
     for (int i = 0; i < kSize; ++i) query[i] *= factor;
   };
@@ -232,9 +217,9 @@ __global__ void __launch_bounds__(32 * kWarps, kSimple && sizeof(T) == 4 ? (size
 
     for (int part = 0; part < parts; ++part) {
       if (parts > 1) read_query(part);
-      T scorer[kSize] = {};
+      Pack<T, kSize> scorer = {};
       if constexpr (!kSimple)
-        if (a.scorer) read_part(scorer, a.scorer + head * d, column_of(part), d);
+        if (a.scorer) scorer = read_part<kSize>(a.scorer + head * d, column_of(part), d, by_packs);
       HEED_UNROLL
       for (int u = 0; u < kAtOnce; ++u) {
         if (part > 0) keys[u] = part_of_row<kSimple, T, Stored>(a, a.keys, cache_rows[u], head, column_of(part));
@@ -242,11 +227,11 @@ __global__ void __launch_bounds__(32 * kWarps, kSimple && sizeof(T) == 4 ? (size
           HEED_UNROLL
           for (int i = 0; i < kSize; ++i) scores[u] += query[i] * static_cast<T>(keys[u][i]);
         } else {
-          T relative[kSize] = {};
+          Pack<T, kSize> relative = {};
           if (terms.relative_keys)
-            read_part(relative,
-                      relative_vector(a, terms.relative_keys, row.length, exists[u] ? position(u) : row.length - 1),
-                      column_of(part), d);
+            relative = read_part<kSize>(
+                relative_vector(a, terms.relative_keys, row.length, exists[u] ? position(u) : row.length - 1),
+                column_of(part), d, by_packs);
           HEED_UNROLL
           for (int i = 0; i < kSize; ++i) {
             const T key = key_scales[u] * static_cast<T>(keys[u][i]) + relative[i];
@@ -258,14 +243,14 @@ __global__ void __launch_bounds__(32 * kWarps, kSimple && sizeof(T) == 4 ? (size
     T now = largest;
     HEED_UNROLL
     for (int u = 0; u < kAtOnce; ++u) {
-      T score = sum_of_lanes(scores[u], 1, a.lanes);
+      T score = sum_of_lanes(scores[u], 1, lanes);
       if (kSimple) score *= key_scales[u];
       if (terms.bias && exists[u])
         score += terms.bias[head * terms.bias_stride + terms.longest - row.length + position(u)];
       scores[u] = exists[u] ? score : never;
       now = larger(scores[u], now);
     }
-    now = combine_lanes(now, a.lanes, 32, larger<T>);
+    now = combine_lanes(now, lanes, 32, larger<T>);
     const T shrink = now > largest ? std::exp(largest - now) : T(1);
     largest = now;
     total *= shrink;
@@ -288,8 +273,8 @@ __global__ void __launch_bounds__(32 * kWarps, kSimple && sizeof(T) == 4 ? (size
         for (int i = 0; i < kSize; ++i) sums[i] += weight * static_cast<T>(values[u][i]);
         if constexpr (!kSimple)
           if (terms.relative_values) {
-            T relative[kSize];
-            read_part(relative, relative_vector(a, terms.relative_values, row.length, position(u)), column_of(part), d);
+            const Pack<T, kSize> relative = read_part<kSize>(
+                relative_vector(a, terms.relative_values, row.length, position(u)), column_of(part), d, by_packs);
             HEED_UNROLL
             for (int i = 0; i < kSize; ++i) sums[i] += scores[u] * relative[i];
           }
@@ -298,13 +283,18 @@ __global__ void __launch_bounds__(32 * kWarps, kSimple && sizeof(T) == 4 ? (size
     }
   }
 
-  total = sum_of_lanes(total, a.lanes, 32);
+  total = sum_of_lanes(total, lanes, 32);
   const T inverse = row.length > 0 ? 1 / total : T(0);
   for (int part = 0; part < parts; ++part) {
     if (parts > 1) read_sums(part);
     HEED_UNROLL
-    for (int i = 0; i < kSize; ++i) sums[i] = inverse * sum_of_lanes(sums[i], a.lanes, 32);
-    if (group == 0) write_part(sums, a.out + r * a.width + head * d, column_of(part), d);
+    for (int i = 0; i < kSize; ++i) sums[i] = inverse * sum_of_lanes(sums[i], lanes, 32);
+    if (group > 0) continue;
+    const std::int64_t at = r * a.width + head * d;
+    if (a.out.rounded)
+      write_part(round_pack(sums), a.out.rounded + at, column_of(part), d, by_packs);
+    else
+      write_part(sums, a.out.full + at, column_of(part), d, by_packs);
   }
 }
 
@@ -312,12 +302,16 @@ template <class T, class Stored>
 void run(CudaContext& device, DecodeOperands<T> a) {
   constexpr int kSize = RowPart<Stored>::kSize;
   const int vectors = (a.d + kSize - 1) / kSize;
-  a.lanes = std::min(32, static_cast<int>(std::bit_ceil(static_cast<unsigned>(vectors))));
-  a.parts = (vectors + a.lanes - 1) / a.lanes;
-  const auto rows_take_vectors = [](const CachedRows<T>& rows) {
-    return takes_vectors(rows.data) && rows.stride % 16 == 0;
+  a.lane_bits = std::min(5, static_cast<int>(std::bit_width(static_cast<unsigned>(vectors - 1))));
+  a.parts = (vectors + (1 << a.lane_bits) - 1) >> a.lane_bits;
+  const auto rows_take_packs = [](const CachedRows<T>& rows) {
+    return rows.stride % 16 == 0 && takes_packs<4>(4, reinterpret_cast<const std::uint32_t*>(rows.data));
   };
-  a.by_vectors = a.d % kSize == 0 && rows_take_vectors(a.keys) && rows_take_vectors(a.values);
+  const PositionArrays<T>& terms = a.positions;
+  a.by_packs = rows_take_packs(a.keys) && rows_take_packs(a.values) && a.query.stride % kSize == 0 &&
+               a.width % kSize == 0 &&
+               takes_packs<kSize>(a.d, a.query.data, a.scorer, terms.relative_keys, terms.relative_values,
+                                  static_cast<const T*>(a.out.full), static_cast<const Bfloat16*>(a.out.rounded));
   const std::int64_t blocks = (a.rows.count + kWarps - 1) / kWarps * a.heads;
   const std::size_t sums = a.parts > 1 ? std::size_t{32 * kWarps * kSize} * static_cast<std::size_t>(a.parts) : 0;
   launch(device, {static_cast<unsigned>(blocks), 32 * kWarps, sums * sizeof(T)},
@@ -337,7 +331,7 @@ void run(CudaContext& device, const DecodeOperands<T>& a) {
 template <class T>
 void attend_cached_rows(CudaContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                         CachedRows<T> values, std::span<const std::int32_t> slots, std::int64_t capacity,
-                        std::span<const std::int32_t> lengths, int heads, std::int64_t width, T* out,
+                        std::span<const std::int32_t> lengths, int heads, std::int64_t width, AttentionRows<T> out,
                         const PositionBias<T>& positions = {}) {
   PositionArrays<T> terms;
   // The host does not know the lengths, so that it cannot check that the bias is for sequences of such a length.
@@ -351,7 +345,7 @@ void attend_cached_rows(CudaContext& device, RowView<T> query, const T* scorer, 
 template <class T>
 void attend_memory_rows(CudaContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                         CachedRows<T> values, PackedOffsets memory, std::span<const std::int32_t> sentence_of_row,
-                        int heads, std::int64_t width, T* out) {
+                        int heads, std::int64_t width, AttentionRows<T> out) {
   const QueryRows rows{
       .count = std::ssize(sentence_of_row), .offsets = memory.offsets.data(), .sentences = sentence_of_row.data()};
   run<T>(device, {query, scorer, keys, values, rows, {}, width, heads, static_cast<int>(width / heads), out});
@@ -400,7 +394,7 @@ void store_records(CudaContext& device, RowView<T> kv, std::int64_t rows, std::i
 template <class T>
 void cached_attention(CudaContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       std::span<const std::int32_t> slots, std::int64_t capacity, std::span<const std::int32_t> lengths,
-                      int heads, std::int64_t width, T* out, const PositionBias<T>& positions) {
+                      int heads, std::int64_t width, AttentionRows<T> out, const PositionBias<T>& positions) {
   attend_cached_rows(device, query, static_cast<const T*>(nullptr), keys, values, slots, capacity, lengths, heads,
                      width, out, positions);
 }
@@ -408,7 +402,7 @@ void cached_attention(CudaContext& device, RowView<T> query, CachedRows<T> keys,
 template <class T>
 void memory_attention(CudaContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,
-                      std::int64_t width, T* out) {
+                      std::int64_t width, AttentionRows<T> out) {
   attend_memory_rows(device, query, static_cast<const T*>(nullptr), keys, values, memory, sentence_of_row, heads, width,
                      out);
 }
@@ -416,14 +410,16 @@ void memory_attention(CudaContext& device, RowView<T> query, CachedRows<T> keys,
 template <class T>
 void additive_cached_attention(CudaContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                                CachedRows<T> values, std::span<const std::int32_t> slots, std::int64_t capacity,
-                               std::span<const std::int32_t> lengths, int heads, std::int64_t width, T* out) {
+                               std::span<const std::int32_t> lengths, int heads, std::int64_t width,
+                               AttentionRows<T> out) {
   attend_cached_rows(device, query, scorer, keys, values, slots, capacity, lengths, heads, width, out);
 }
 
 template <class T>
 void additive_memory_attention(CudaContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                                CachedRows<T> values, PackedOffsets memory,
-                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out) {
+                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width,
+                               AttentionRows<T> out) {
   attend_memory_rows(device, query, scorer, keys, values, memory, sentence_of_row, heads, width, out);
 }
 
@@ -432,14 +428,15 @@ void additive_memory_attention(CudaContext& device, RowView<T> query, const T* s
                               std::span<const std::int32_t>);                                                         \
   template void cached_attention(CudaContext&, RowView<T>, CachedRows<T>, CachedRows<T>,                              \
                                  std::span<const std::int32_t>, std::int64_t, std::span<const std::int32_t>, int,     \
-                                 std::int64_t, T*, const PositionBias<T>&);                                           \
+                                 std::int64_t, AttentionRows<T>, const PositionBias<T>&);                             \
   template void memory_attention(CudaContext&, RowView<T>, CachedRows<T>, CachedRows<T>, PackedOffsets,               \
-                                 std::span<const std::int32_t>, int, std::int64_t, T*);                               \
+                                 std::span<const std::int32_t>, int, std::int64_t, AttentionRows<T>);                 \
   template void additive_cached_attention(CudaContext&, RowView<T>, const T*, CachedRows<T>, CachedRows<T>,           \
                                           std::span<const std::int32_t>, std::int64_t, std::span<const std::int32_t>, \
-                                          int, std::int64_t, T*);                                                     \
+                                          int, std::int64_t, AttentionRows<T>);                                       \
   template void additive_memory_attention(CudaContext&, RowView<T>, const T*, CachedRows<T>, CachedRows<T>,           \
-                                          PackedOffsets, std::span<const std::int32_t>, int, std::int64_t, T*);
+                                          PackedOffsets, std::span<const std::int32_t>, int, std::int64_t,            \
+                                          AttentionRows<T>);
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)
 #undef HEED_INSTANTIATE

@@ -53,13 +53,14 @@ template <class T>
 void linear_forward(CudaContext& device, MaybeRounded<T> x, MaybeRounded<T> weight, MaybeRounded<T> bias,
                     Activation activation, Tensor<T> before, MaybeRounded<T> y);
 
-/// Computes y = f(x W^T + b) for inference. `packed`, if not null, keeps the packed weight.
+/// Computes y = f(x W^T + b) for inference. `packed`, if not null, keeps the packed weight. On a GPU whose products
+/// multiply bfloat16, x and y may be stored as bfloat16 alone.
 template <class T>
-void linear_inference(CpuContext& device, PackedParameters<T>* packed, Tensor<T> x, Tensor<T> weight, Tensor<T> bias,
-                      Activation activation, Tensor<T> y);
+void linear_inference(CpuContext& device, PackedParameters<T>* packed, MaybeRounded<T> x, Tensor<T> weight,
+                      Tensor<T> bias, Activation activation, MaybeRounded<T> y);
 template <class T>
-void linear_inference(CudaContext& device, PackedParameters<T>* packed, Tensor<T> x, Tensor<T> weight, Tensor<T> bias,
-                      Activation activation, Tensor<T> y);
+void linear_inference(CudaContext& device, PackedParameters<T>* packed, MaybeRounded<T> x, Tensor<T> weight,
+                      Tensor<T> bias, Activation activation, MaybeRounded<T> y);
 
 /// Adds the bias b [O] (or nothing, where the tensor is empty) to each row of y [N, O] and applies the activation
 /// function f, in place: y = f(y + b).

@@ -145,8 +145,7 @@ __global__ void finish_int8_kernel(const std::int32_t* sums, Int8Rows x, Int8Row
 
 /// linear_inference() by products of 8-bit integers, with the numbers of gemm_int8() on a CPU.
 void multiply_int8(CudaContext& device, PackedParameters<float>* packed, Tensor<float> x, Tensor<float> weight,
-                   Tensor<float> bias, Activation activation, Tensor<float> y) {
-  const ArenaScope scope(device.arena);
+                   Tensor<float> bias, Activation activation, float* y) {
   const std::int64_t m = x.rows(), n = weight.dim(0), k = x.columns(), rows = whole_blocks(n), depth = whole_blocks(k);
   const auto new_memory = [&](std::int64_t count) { return device.arena.tensor<float>({count}).data(); };
   const std::int64_t size = floats_of_int8_rows(rows, depth);
@@ -165,16 +164,16 @@ void multiply_int8(CudaContext& device, PackedParameters<float>* packed, Tensor<
   quantize(device, x.data(), m, k, left);
   std::int32_t* const sums = device.arena.tensor<std::int32_t>({m, rows}).data();
   gemm_rows(device, m, rows, depth, left.values, right.values, sums);
-  launch(device, shape_for_elements(y.size()), finish_int8_kernel, sums, left, right, bias.data(), activation, y.data(),
-         y.size(), n);
+  launch(device, shape_for_elements(m * n), finish_int8_kernel, sums, left, right, bias.data(), activation, y, m * n,
+         n);
 }
 
-/// Returns a weight rounded to bfloat16, which `packed` keeps.
-const Bfloat16* rounded_weight(CudaContext& device, PackedParameters<float>& packed, Tensor<float> weight) {
-  return reinterpret_cast<const Bfloat16*>(
-      packed.get(weight, PackedForm::bfloat16, (weight.size() + 1) / 2, [&](const auto&, float* to) {
-        round_matrix(device, weight.data(), weight.columns(), weight.rows(), weight.columns(),
-                     reinterpret_cast<Bfloat16*>(to));
+/// Returns a weight or a bias rounded to bfloat16, which `packed` keeps.
+const Bfloat16* rounded_parameter(CudaContext& device, PackedParameters<float>& packed, Tensor<float> parameter) {
+  const std::int64_t size = parameter.size();
+  return reinterpret_cast<const Bfloat16*>(packed.get(
+      Tensor<float>(parameter.data(), {1, size}), PackedForm::bfloat16, (size + 1) / 2, [&](const auto&, float* to) {
+        round_matrix(device, parameter.data(), size, 1, size, reinterpret_cast<Bfloat16*>(to));
         wait_for_gpu(device);  // other streams read it, too
       }));
 }
@@ -222,27 +221,36 @@ void linear_forward(CudaContext& device, MaybeRounded<T> x, MaybeRounded<T> weig
 }
 
 template <class T>
-void linear_inference(CudaContext& device, PackedParameters<T>* packed, Tensor<T> x, Tensor<T> weight, Tensor<T> bias,
-                      Activation activation, Tensor<T> y) {
+void linear_inference(CudaContext& device, PackedParameters<T>* packed, MaybeRounded<T> x, Tensor<T> weight,
+                      Tensor<T> bias, Activation activation, MaybeRounded<T> y) {
+  const ArenaScope scope(device.arena);
+  const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
   // cuBLASLt adds the bias and applies a relu to products of float alone.
   const bool relu = activation == Activation::relu;
   const bool finishes = std::is_same_v<T, float> && (relu || activation == Activation::none);
-  const auto multiply = [&](auto* w) {
-    gemm_rows(device, x.rows(), weight.dim(0), x.columns(), x.data(), w, y.data(), finishes ? bias.data() : nullptr,
-              finishes && relu);
-  };
+  T* z = y.full.data();
   if constexpr (std::is_same_v<T, float>) {
-    if (device.precision == Precision::int8) return multiply_int8(device, packed, x, weight, bias, activation, y);
-    if (device.precision == Precision::bfloat16 && packed)
-      multiply(rounded_weight(device, *packed, weight));
-    else
-      multiply(static_cast<const float*>(weight.data()));
-  } else {
-    multiply(static_cast<const T*>(weight.data()));
+    if (device.precision == Precision::int8) return multiply_int8(device, packed, x.full, weight, bias, activation, z);
   }
-  if (!finishes && (bias || activation != Activation::none))
-    launch(device, shape_for_elements(y.size()), bias_activation_kernel<T>, y.data(), bias.data(), activation, nullptr,
-           y.data(), nullptr, y.size(), y.columns());
+  if (takes_bfloat16(device) && std::is_same_v<T, float>) {
+    if constexpr (std::is_same_v<T, float>) {
+      const auto rounded = [&](Tensor<T> parameter) {
+        return packed ? rounded_parameter(device, *packed, parameter)
+                      : operand_of_products(device, MaybeRounded<T>{parameter}).rounded.data();
+      };
+      const Bfloat16 *const left = operand_of_products(device, x).rounded.data(), *const right = rounded(weight);
+      if (y.rounded && finishes)
+        return gemm_rows(device, rows, out, in, left, right, y.rounded.data(), bias ? rounded(bias) : nullptr, relu);
+      if (y.rounded) z = device.arena.tensor<T>({rows, out}).data();
+      gemm_rows(device, rows, out, in, left, right, z, finishes ? bias.data() : nullptr, relu && finishes);
+    }
+  } else {
+    gemm_rows(device, rows, out, in, x.full.data(), static_cast<const T*>(weight.data()), z,
+              finishes ? bias.data() : nullptr, relu && finishes);
+  }
+  if (!finishes && (bias || activation != Activation::none || y.rounded))
+    launch(device, shape_for_elements(rows * out), bias_activation_kernel<T>, z, bias.data(), activation, nullptr,
+           y.full.data(), y.rounded.data(), rows * out, out);
 }
 
 template <class T>
@@ -277,8 +285,8 @@ void linear_backward(CudaContext& device, MaybeRounded<T> x, MaybeRounded<T> wei
   template MaybeRounded<T> operand_of_products(CudaContext&, MaybeRounded<T>);                                         \
   template void linear_forward(CudaContext&, MaybeRounded<T>, MaybeRounded<T>, MaybeRounded<T>, Activation, Tensor<T>, \
                                MaybeRounded<T>);                                                                       \
-  template void linear_inference(CudaContext&, PackedParameters<T>*, Tensor<T>, Tensor<T>, Tensor<T>, Activation,      \
-                                 Tensor<T>);                                                                           \
+  template void linear_inference(CudaContext&, PackedParameters<T>*, MaybeRounded<T>, Tensor<T>, Tensor<T>,            \
+                                 Activation, MaybeRounded<T>);                                                         \
   template void linear_backward(CudaContext&, MaybeRounded<T>, MaybeRounded<T>, Activation, MaybeRounded<T>,           \
                                 MaybeRounded<T>, MaybeRounded<T>, bool, Tensor<T>, Tensor<T>);
 HEED_INSTANTIATE(float)

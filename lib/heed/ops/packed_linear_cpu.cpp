@@ -173,16 +173,16 @@ void LinearInput<T>::multiply(Tensor<T> weight, Tensor<T> bias, Activation activ
 }
 
 template <class T>
-void linear_inference(CpuContext& device, PackedParameters<T>* packed, Tensor<T> x, Tensor<T> weight, Tensor<T> bias,
-                      Activation activation, Tensor<T> y) {
+void linear_inference(CpuContext& device, PackedParameters<T>* packed, MaybeRounded<T> x, Tensor<T> weight,
+                      Tensor<T> bias, Activation activation, MaybeRounded<T> y) {
   const ArenaScope scope(device.arena);
-  LinearInput<T>(device, packed, x).multiply(weight, bias, activation, y);
+  LinearInput<T>(device, packed, x.full).multiply(weight, bias, activation, y.full);
 }
 
-template void linear_inference(CpuContext&, PackedParameters<float>*, Tensor<float>, Tensor<float>, Tensor<float>,
-                               Activation, Tensor<float>);
-template void linear_inference(CpuContext&, PackedParameters<double>*, Tensor<double>, Tensor<double>, Tensor<double>,
-                               Activation, Tensor<double>);
+template void linear_inference(CpuContext&, PackedParameters<float>*, MaybeRounded<float>, Tensor<float>, Tensor<float>,
+                               Activation, MaybeRounded<float>);
+template void linear_inference(CpuContext&, PackedParameters<double>*, MaybeRounded<double>, Tensor<double>,
+                               Tensor<double>, Activation, MaybeRounded<double>);
 template struct PackedWeight<float>;
 template struct PackedWeight<double>;
 template class LinearInput<float>;

@@ -1,7 +1,8 @@
-// Results of ops that are stored as bfloat16. A training stores a result as bfloat16 if only matrix products read the
-// result, because the products would round it to bfloat16 anyway. On a GPU, the gradients of such results are stored as
-// bfloat16, too, and so is the output of a sublayer before it is added to the residual stream in float32: products are
-// so fast on a GPU that reading and writing their operands and results takes more time.
+// Results of ops that are stored as bfloat16, in trainings and in inference on a GPU. A training stores a result as
+// bfloat16 if only matrix products read the result, because the products would round it to bfloat16 anyway. On a GPU,
+// the gradients of such results are stored as bfloat16, too, and so is the output of a sublayer before it is added to
+// the residual stream in float32: products are so fast on a GPU that reading and writing their operands and results
+// takes more time.
 #pragma once
 
 #include <type_traits>
@@ -14,7 +15,8 @@ namespace heed {
 /// Which ops will read a result. `any`: any number of ops. The other values say that only one op reads the result:
 /// `linear` as the input of linear(), `attention` as the query, key or value of attention(), and `residual` as the
 /// branch that is added to a residual stream. In training, a result is stored as bfloat16 (Variable::rounded) if the
-/// products of the only reader would round it anyway; a GPU stores branches so, too.
+/// products of the only reader would round it anyway; a GPU stores branches so, too. In inference on a GPU, only the
+/// results for `linear` are stored so.
 enum class ResultUse { any, linear, attention, residual };
 
 /// Tells whether a result that is used in this way is stored as bfloat16 in a training on this device. A CPU computes
@@ -32,10 +34,20 @@ inline bool takes_rounded_gradient(const CpuContext&, ResultUse) {
 inline bool takes_rounded_gradient(const CudaContext& device, ResultUse use) {
   return use != ResultUse::any && takes_bfloat16(device);
 }
+/// Tells whether inference on this device stores the inputs of linear() as bfloat16. The products of inference on a CPU
+/// round their operands while they lay them out.
+inline bool rounds_in_inference(const CpuContext&) {
+  return false;
+}
+inline bool rounds_in_inference(const CudaContext& device) {
+  return takes_bfloat16(device);
+}
 template <class T>
 bool stores_rounded(Graph<T>& graph, ResultUse use) {
-  return graph.recording() && std::is_same_v<T, float> &&
-         graph.run([use](const auto& device) { return stores_rounded(device, use); });
+  if (!std::is_same_v<T, float>) return false;
+  return graph.run([&](const auto& device) {
+    return graph.recording() ? stores_rounded(device, use) : use == ResultUse::linear && rounds_in_inference(device);
+  });
 }
 template <class T>
 bool takes_rounded_gradient(Graph<T>& graph, ResultUse use) {
@@ -43,12 +55,19 @@ bool takes_rounded_gradient(Graph<T>& graph, ResultUse use) {
          graph.run([use](const auto& device) { return takes_rounded_gradient(device, use); });
 }
 
-/// Returns memory for Variable::rounded of a result that linear() and other ops will read: in training, where linear()
-/// would round the result anyway, once for each product that reads it. Elsewhere the tensor is empty.
+/// Returns memory for Variable::rounded of a result that linear() and other ops will read, if linear() would round the
+/// result anyway, once for each product that reads it: in training, and in inference on a GPU. Elsewhere the tensor is
+/// empty.
 template <class T>
 Tensor<Bfloat16> rounded_memory(Graph<T>& graph, const Shape& shape) {
-  if (!graph.recording()) return {};
-  return graph.run([&](auto& device) { return rounded_memory<T>(device, shape); });
+  return graph.run([&](auto& device) {
+    return graph.recording() || rounds_in_inference(device) ? rounded_memory<T>(device, shape) : Tensor<Bfloat16>();
+  });
+}
+/// Creates the variable for a result of which `use` says which ops will read it.
+template <class T>
+Variable<T> result_for(Graph<T>& graph, const Shape& shape, ResultUse use) {
+  return stores_rounded(graph, use) ? graph.rounded_result(shape) : graph.result(shape);
 }
 
 /// Returns the value of a variable as it is stored.

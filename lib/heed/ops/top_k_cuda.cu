@@ -14,6 +14,7 @@
 #include <limits>
 
 #include "heed/tensor/cuda_language.h"
+#include "heed/tensor/cuda_packs.h"
 
 namespace heed {
 namespace {
@@ -21,7 +22,13 @@ namespace {
 constexpr unsigned kMostThreads = 512;  // of a block
 constexpr int kGroups = 32;             // the most numbers that a round can find
 constexpr int kListed = 256;            // the most numbers that the list can hold
-constexpr unsigned kAtOnce = 4;         // the vectors that a thread reads at once
+constexpr unsigned kAtOnce = 4;         // the packs that a thread reads at once
+
+/// The numbers that a thread reads by one instruction.
+template <class T>
+constexpr int kPackSize = 16 / static_cast<int>(sizeof(T));
+template <class T>
+using RowPack = Pack<T, kPackSize<T>>;
 
 /// Returns whether the number a is above b. NaN is below all other numbers.
 template <class T>
@@ -65,13 +72,13 @@ struct SharedByBlock {
   int wanted, listed;
 };
 
-/// Returns a vector of the row from number `begin` on; past the end of the row, minus infinity. With `by_vectors`, the
-/// row's address takes vectors.
+/// Returns a pack of the row from number `begin` on; past the end of the row, minus infinity. With `by_packs`, the row
+/// begins where a pack may begin.
 template <class T>
-__device__ __forceinline__ Vector<T> vector_of_row(const T* row, unsigned columns, unsigned begin, bool by_vectors) {
-  constexpr unsigned kSize = Vector<T>::kSize;
-  if (by_vectors && begin + kSize <= columns) return load_vector(row + begin);
-  Vector<T> out;
+__device__ __forceinline__ RowPack<T> pack_of_row(const T* row, unsigned columns, unsigned begin, bool by_packs) {
+  constexpr unsigned kSize = kPackSize<T>;
+  if (by_packs && begin + kSize <= columns) return load_pack<kSize>(row + begin);
+  RowPack<T> out;
   HEED_UNROLL
   for (unsigned i = 0; i < kSize; ++i) out[i] = begin + i < columns ? row[begin + i] : static_cast<T>(-INFINITY);
   return out;
@@ -82,35 +89,34 @@ template <class T>
 struct ExponentialSum {
   T largest = static_cast<T>(-INFINITY), sum = 0;
 
-  /// Adds the exponentials of the numbers of some vectors.
-  __device__ void add(const Vector<T> (&x)[kAtOnce]) {
+  /// Adds the exponentials of the numbers of some packs.
+  __device__ void add(const RowPack<T> (&x)[kAtOnce]) {
     T now = largest;
     HEED_UNROLL
     for (unsigned j = 0; j < kAtOnce; ++j) HEED_UNROLL
-    for (int i = 0; i < Vector<T>::kSize; ++i) now = x[j][i] > now ? x[j][i] : now;
+    for (int i = 0; i < kPackSize<T>; ++i) now = x[j][i] > now ? x[j][i] : now;
     const T subtracted = now > static_cast<T>(-INFINITY) ? now : T(0);
     sum *= std::exp(largest - subtracted);
     HEED_UNROLL
     for (unsigned j = 0; j < kAtOnce; ++j) HEED_UNROLL
-    for (int i = 0; i < Vector<T>::kSize; ++i) sum += std::exp(x[j][i] - subtracted);
+    for (int i = 0; i < kPackSize<T>; ++i) sum += std::exp(x[j][i] - subtracted);
     largest = now;
   }
 };
 
 /// Returns the best of this thread's candidates that come after `last`, or of all where `last` does not exist. With
-/// `sum`, adds the exponentials of this thread's numbers to it. Thread number t has the vectors t, t + threads, ... of
+/// `sum`, adds the exponentials of this thread's numbers to it. Thread number t has the packs t, t + threads, ... of
 /// the row, whatever the row's address is.
 template <class T>
-__device__ Candidate<T> best_of_thread(const T* row, unsigned columns, const Candidate<T>* last,
+__device__ Candidate<T> best_of_thread(const T* row, unsigned columns, bool by_packs, const Candidate<T>* last,
                                        ExponentialSum<T>* sum) {
-  constexpr unsigned kSize = Vector<T>::kSize;
-  const bool by_vectors = takes_vectors(row);
+  constexpr unsigned kSize = kPackSize<T>;
   const unsigned step = blockDim.x * kSize;
   Candidate<T> best = no_candidate<T>();
   for (unsigned first = threadIdx.x * kSize; first < columns; first += kAtOnce * step) {
-    Vector<T> x[kAtOnce];
+    RowPack<T> x[kAtOnce];
     HEED_UNROLL
-    for (unsigned j = 0; j < kAtOnce; ++j) x[j] = vector_of_row(row, columns, first + j * step, by_vectors);
+    for (unsigned j = 0; j < kAtOnce; ++j) x[j] = pack_of_row(row, columns, first + j * step, by_packs);
     HEED_UNROLL
     for (unsigned j = 0; j < kAtOnce; ++j) {
       const unsigned begin = first + j * step;
@@ -156,7 +162,7 @@ __device__ void choose_threshold(SharedByBlock<T>& shared, Candidate<T> mine, in
 template <class T>
 __device__ void list_candidates(SharedByBlock<T>& shared, const T* row, unsigned columns, const Candidate<T>* last,
                                 Candidate<T> mine) {
-  constexpr unsigned kSize = Vector<T>::kSize;
+  constexpr unsigned kSize = kPackSize<T>;
   const unsigned lane = threadIdx.x % 32;
   const Candidate<T> threshold = shared.threshold;
   unsigned left = __ballot_sync(0xFFFFFFFF, mine.index != kNone && !comes_before(threshold, mine));
@@ -178,7 +184,8 @@ __device__ void list_candidates(SharedByBlock<T>& shared, const T* row, unsigned
 /// exponentials is subtracted from the values.
 template <class T>
 __global__ void __launch_bounds__(kMostThreads, sizeof(T) == 4 ? 3 : 1)
-    top_k_kernel(const T* x, unsigned columns, std::int64_t k, bool log_softmax, T* values, std::int32_t* indices) {
+    top_k_kernel(const T* x, unsigned columns, bool by_packs, std::int64_t k, bool log_softmax, T* values,
+                 std::int32_t* indices) {
   SharedByBlock<T>& shared = *shared_memory<SharedByBlock<T>>();
   const T* const row = x + std::int64_t{blockIdx.x} * columns;
   values += blockIdx.x * k;
@@ -189,7 +196,8 @@ __global__ void __launch_bounds__(kMostThreads, sizeof(T) == 4 ? 3 : 1)
   int most = kGroups;
   for (std::int64_t found = 0; found < k;) {
     const Candidate<T> after = shared.last, *const last = found > 0 ? &after : nullptr;
-    if (most == kGroups) mine = best_of_thread(row, columns, last, log_softmax && found == 0 ? &exponentials : nullptr);
+    if (most == kGroups)
+      mine = best_of_thread(row, columns, by_packs, last, log_softmax && found == 0 ? &exponentials : nullptr);
     if (threadIdx.x == 0) shared.listed = 0;
     choose_threshold(shared, mine, k - found < most ? static_cast<int>(k - found) : most);
     __syncthreads();
@@ -238,7 +246,8 @@ void find_largest(CudaContext& device, Tensor<T> x, std::int64_t k, bool log_sof
                   std::int32_t* indices) {
   const unsigned threads = x.columns() <= 256 ? 32 : x.columns() <= 4096 ? 256 : kMostThreads;
   launch(device, {static_cast<unsigned>(x.rows()), threads, sizeof(SharedByBlock<T>)}, top_k_kernel<T>, x.data(),
-         static_cast<unsigned>(x.columns()), k, log_softmax, values, indices);
+         static_cast<unsigned>(x.columns()), takes_packs<kPackSize<T>>(x.columns(), x.data()), k, log_softmax, values,
+         indices);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ class TranslateRun {
         log_(self.log),
         format_(make_format(options)),
         scoring_(!options.score.empty()),
-        input_(options, in, ranks_, thread_count(options.threads)),
+        input_(options, in, ranks_, thread_count(options.threads), gpu.has_value()),
         translator_({options.models, options.shortlist, options.draft_model}, options.precision,
                     thread_count(options.threads), gpu),
         search_(options.search),
@@ -333,7 +333,7 @@ class TranslateRun {
   LineBatchLimits batch_limits() const {
     const bool gpu = translator_.gpu().has_value();
     const int rows = std::max(1, rows_per_sentence());
-    const int words = gpu ? std::max(4096, 65536 / rows) : std::max(256, 1024 / rows);
+    const int words = gpu ? std::max(4096, 131072 / rows) : std::max(256, 1024 / rows);
     return {.lines = options_.mini_batch > 0 ? options_.mini_batch
                      : gpu                   ? 4096
                                              : 128,

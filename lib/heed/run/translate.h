@@ -57,7 +57,7 @@ struct TranslateOptions {
   BadImage on_bad_image = BadImage::fail;
   int mini_batch = 0;
   int mini_batch_words = 0;
-  int maxi_batch = 4000;
+  int maxi_batch = 0;
   bool stats = false;
   Precision precision = Precision::float32;
   std::string device = "auto";
@@ -131,9 +131,9 @@ struct TranslateOptions {
                              .min = 0,
                              .max = 1e8});
     visit(maxi_batch, {.name = "maxi-batch",
-                       .help = "largest number of lines read ahead and sorted by length",
+                       .help = "largest number of lines read ahead and sorted by length; 0 adapts to the device",
                        .value = "N",
-                       .min = 1,
+                       .min = 0,
                        .max = 1e7});
     visit(threads, {.name = "threads",
                     .help = "number of threads (0: one for each processor)",

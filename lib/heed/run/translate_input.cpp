@@ -26,12 +26,17 @@ std::vector<int> owners(const std::vector<TranslateLine>& lines, int ranks) {
 
 }  // namespace
 
-TranslateInput::TranslateInput(const TranslateOptions& options, std::istream& in, Communicator& ranks, int threads)
+TranslateInput::TranslateInput(const TranslateOptions& options, std::istream& in, Communicator& ranks, int threads,
+                               bool on_gpu)
     : ranks_(ranks),
       input_(options.input),
       score_(options.score),
-      first_lines_(kFirstLines * static_cast<std::size_t>(threads * ranks.size())),
-      most_lines_(static_cast<std::size_t>(options.maxi_batch) * static_cast<std::size_t>(ranks.size())) {
+      first_lines_((on_gpu ? kFirstLinesOnGpu : kFirstLines * static_cast<std::size_t>(threads)) *
+                   static_cast<std::size_t>(ranks.size())),
+      most_lines_((options.maxi_batch > 0 ? static_cast<std::size_t>(options.maxi_batch)
+                   : on_gpu               ? kMostLinesOnGpu
+                                          : kMostLines) *
+                  static_cast<std::size_t>(ranks.size())) {
   if (ranks_.rank() != 0) return;
   reader_.emplace(open_lines(options.input, in, options.utf8.on_invalid_utf8));
   if (!score_.empty()) references_.emplace(score_, options.utf8.on_invalid_utf8);

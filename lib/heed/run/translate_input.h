@@ -28,8 +28,9 @@ struct TranslateLine {
 /// each translates its own lines of a chunk. All functions without const are collective.
 class TranslateInput {
  public:
-  /// Opens the input on rank 0. `threads` is the number of threads that translate on each rank.
-  TranslateInput(const TranslateOptions& options, std::istream& in, Communicator& ranks, int threads);
+  /// Opens the input on rank 0. `threads` is the number of threads that translate on each rank, and `on_gpu` tells
+  /// whether they do it on a GPU.
+  TranslateInput(const TranslateOptions& options, std::istream& in, Communicator& ranks, int threads, bool on_gpu);
 
   /// Reads the next chunk of lines, which will be translated together, and returns this rank's lines of the chunk in
   /// `lines`. The first chunk has few lines, so that the first translations appear soon; later chunks have up to
@@ -64,8 +65,12 @@ class TranslateInput {
 
  private:
   static constexpr std::size_t kChunkBytes = std::size_t{16} << 20;
-  // The number of lines per thread in the first chunk.
-  static constexpr std::size_t kFirstLines = 8;
+  // The number of lines per thread in the first chunk, and the greatest number of lines in a chunk unless --maxi-batch
+  // says it.
+  static constexpr std::size_t kFirstLines = 8, kMostLines = 4000;
+  // The same for a GPU, whatever the number of threads. A GPU translates so many lines in a fraction of a second, and
+  // is busy only with so many.
+  static constexpr std::size_t kFirstLinesOnGpu = 2000, kMostLinesOnGpu = 16000;
   // The factor by which the number of lines grows from one chunk to the next.
   static constexpr std::size_t kGrowth = 4;
 

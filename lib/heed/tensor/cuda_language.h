@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -91,45 +90,6 @@ __device__ T* shared_memory() {
   return reinterpret_cast<T*>(memory);
 #else
   return static_cast<T*>(emulation::block_memory());
-#endif
-}
-
-/// As many numbers as 16 bytes hold, which a thread reads or writes at once.
-template <class T>
-struct alignas(16) Vector {
-  static constexpr int kSize = 16 / static_cast<int>(sizeof(T));
-  T numbers[kSize];
-
-  __device__ T& operator[](int i) { return numbers[i]; }
-  __device__ const T& operator[](int i) const { return numbers[i]; }
-};
-
-/// Returns whether vectors may be read and written at an address: whether it is a multiple of 16.
-__host__ __device__ inline bool takes_vectors(const void* address) {
-  return reinterpret_cast<std::uintptr_t>(address) % 16 == 0;
-}
-
-/// Reads a vector from an address for which takes_vectors() is true.
-template <class T>
-__device__ __forceinline__ Vector<T> load_vector(const T* from) {
-#ifdef __CUDACC__
-  return *reinterpret_cast<const Vector<T>*>(from);
-#else
-  emulation::require_alignment(from);
-  Vector<T> out;
-  std::memcpy(&out, from, sizeof(out));
-  return out;
-#endif
-}
-
-/// Writes a vector to an address for which takes_vectors() is true.
-template <class T>
-__device__ __forceinline__ void store_vector(T* to, const Vector<T>& numbers) {
-#ifdef __CUDACC__
-  *reinterpret_cast<Vector<T>*>(to) = numbers;
-#else
-  emulation::require_alignment(to);
-  std::memcpy(to, &numbers, sizeof(numbers));
 #endif
 }
 

@@ -83,14 +83,12 @@ void rounded_gemm(CudaContext& device, std::int64_t m, std::int64_t n, std::int6
                   GemmOperand<B> b, const Bfloat16* bias, bool relu, Bfloat16* c);
 
 /// Computes C = f(A B^T + bias) on a GPU, for inference, with A [m, k], B [n, k] and C [m, n], all stored row by row
-/// without gaps: a row of C does not depend on the other rows of A, nor on m, bit for bit. For float, `bias` [n] may be
-/// given, and f(z) is max(0, z) with `relu`; otherwise bias is null, and f(z) is z.
-template <class T>
-void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b, T* c,
-               const std::type_identity_t<T>* bias = nullptr, bool relu = false);
-/// The same product with a weight B that is stored as bfloat16; A is rounded.
-void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const Bfloat16* b,
-               float* c, const float* bias = nullptr, bool relu = false);
+/// without gaps: a row of C does not depend on the other rows of A, nor on m, bit for bit. The types of A and C are
+/// both float, both double, or Bfloat16 and float, or both Bfloat16: then each element of C is rounded once. `bias` [n]
+/// may be null, and f(z) is max(0, z) with `relu`, otherwise z; for double, bias is null, and f(z) is z.
+template <class Operand, class C>
+void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const Operand* a, const Operand* b,
+               C* c, const std::type_identity_t<C>* bias = nullptr, bool relu = false);
 /// Rounds a matrix [rows, columns], whose rows begin `stride` elements apart, to bfloat16 without gaps.
 void round_matrix(CudaContext& device, const float* x, std::int64_t stride, std::int64_t rows, std::int64_t columns,
                   Bfloat16* to);

@@ -598,18 +598,13 @@ void rounded_gemm(CudaContext& device, std::int64_t m, std::int64_t n, std::int6
            Finish<Bfloat16>{bias, relu});
 }
 
-template <class T>
-void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b, T* c,
-               const std::type_identity_t<T>* bias, bool relu) {
+template <class Operand, class C>
+void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const Operand* a, const Operand* b,
+               C* c, const std::type_identity_t<C>* bias, bool relu) {
   if (m == 0 || n == 0) return;
-  const GemmOperand<T> left{a, k}, right{b, k, true};
-  if constexpr (std::is_same_v<T, float>) {
-    if (takes_bfloat16(device)) {
-      const ArenaScope scope(device.arena);
-      return gemm_rows(device, m, n, k, a, rounded(device, right, k, n).data, c, bias, relu);
-    }
-  }
-  multiply(device, Rows::independent, m, n, k, T(1), left, right, T(0), c, n, Finish<T>{bias, relu});
+  using Sum = std::conditional_t<std::is_same_v<Operand, Bfloat16>, float, Operand>;
+  multiply(device, Rows::independent, m, n, k, Sum(1), GemmOperand<Operand>{a, k}, GemmOperand<Operand>{b, k, true},
+           Sum(0), c, n, Finish<C>{bias, relu});
 }
 
 void round_matrix(CudaContext& device, const float* x, std::int64_t stride, std::int64_t rows, std::int64_t columns,
@@ -623,14 +618,6 @@ void round_matrix(CudaContext& device, const float* x, std::int64_t stride, std:
     launch(device, shape_for_elements(rows * columns / kPack), round_kernel<kPack>, x, stride, to, rows, columns);
   else
     launch(device, shape_for_elements(rows * columns), round_kernel<1>, x, stride, to, rows, columns);
-}
-
-void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const Bfloat16* b,
-               float* c, const float* bias, bool relu) {
-  if (m == 0 || n == 0) return;
-  const ArenaScope scope(device.arena);
-  multiply(device, Rows::independent, m, n, k, 1.0F, rounded(device, GemmOperand<float>{a, k}, m, k),
-           GemmOperand<Bfloat16>{b, k, true}, 0.0F, c, n, Finish<float>{bias, relu});
 }
 
 void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const std::int8_t* a,
@@ -658,9 +645,13 @@ HEED_INSTANTIATE(Bfloat16, float)
 HEED_INSTANTIATE(float, Bfloat16)
 HEED_INSTANTIATE(Bfloat16, Bfloat16)
 #undef HEED_INSTANTIATE
-template void gemm_rows(CudaContext&, std::int64_t, std::int64_t, std::int64_t, const float*, const float*, float*,
-                        const float*, bool);
-template void gemm_rows(CudaContext&, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double*,
-                        const double*, bool);
+#define HEED_INSTANTIATE(Operand, C)                                                                                  \
+  template void gemm_rows(CudaContext&, std::int64_t, std::int64_t, std::int64_t, const Operand*, const Operand*, C*, \
+                          const C*, bool);
+HEED_INSTANTIATE(float, float)
+HEED_INSTANTIATE(double, double)
+HEED_INSTANTIATE(Bfloat16, float)
+HEED_INSTANTIATE(Bfloat16, Bfloat16)
+#undef HEED_INSTANTIATE
 
 }  // namespace heed
