@@ -351,17 +351,31 @@ void attend_memory_rows(CudaContext& device, RowView<T> query, const T* scorer, 
   run<T>(device, {query, scorer, keys, values, rows, {}, width, heads, static_cast<int>(width / heads), out});
 }
 
-/// Stores the numbers of this block as cache_row() does. A block has a group of `columns` numbers: those of a head of a
-/// key or value with std::int8_t, and otherwise all of a key or value.
-template <class Stored>
-__global__ void store_integers_kernel(RowView<float> kv, std::int64_t columns, CacheRecords records,
+/// Stores the numbers of this warp as cache_row() does, in packs of N. A warp has a group of `columns` numbers: those
+/// of a head of a key or value with std::int8_t, and otherwise all of a key or value.
+template <int N, class Stored>
+__global__ void store_integers_kernel(RowView<float> kv, std::int64_t rows, int columns, CacheRecords records,
                                       const std::int32_t* places) {
-  const std::int64_t groups = sizeof(Stored) == 1 ? 2 * records.heads : 2, r = blockIdx.x / groups,
-                     group = blockIdx.x % groups;
+  const unsigned groups = sizeof(Stored) == 1 ? 2 * static_cast<unsigned>(records.heads) : 2;
+  const auto number = static_cast<unsigned>(group_of_warp());
+  const std::int64_t r = number / groups, group = number % groups;
+  if (r >= rows) return;
   std::byte* const record = records.data + (places ? places[r] : r) * records.stride;
-  const float scale = store_integers(kv.data + r * kv.stride + group * columns, columns,
-                                     reinterpret_cast<Stored*>(record) + group * columns);
-  if (threadIdx.x == 0) reinterpret_cast<float*>(record + records.scales)[group] = scale;
+  const float scale = store_integers<N>(kv.data + r * kv.stride + group * columns, columns,
+                                        reinterpret_cast<Stored*>(record) + group * columns);
+  if (lane_of_warp() == 0) reinterpret_cast<float*>(record + records.scales)[group] = scale;
+}
+
+template <class Stored>
+void store_integers_in(CudaContext& device, RowView<float> kv, std::int64_t rows, std::int64_t width,
+                       const CacheRecords& records, const std::int32_t* places) {
+  constexpr int kPack = 4;
+  const std::int64_t groups = 2 * records.scales_of_row(), columns = 2 * width / groups;
+  const bool by_packs = takes_packs<kPack>(columns, kv.data, reinterpret_cast<const Stored*>(records.data)) &&
+                        kv.stride % kPack == 0 && records.stride % (kPack * sizeof(Stored)) == 0;
+  launch(device, shape_for_integers(rows * groups),
+         by_packs ? store_integers_kernel<kPack, Stored> : store_integers_kernel<1, Stored>, kv, rows,
+         static_cast<int>(columns), records, places);
 }
 
 template <class T>
@@ -380,12 +394,10 @@ template <class T>
 void store_records(CudaContext& device, RowView<T> kv, std::int64_t rows, std::int64_t width,
                    const CacheRecords& records, std::span<const std::int32_t> places) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    const std::int64_t groups = 2 * records.scales_of_row(), columns = 2 * width / groups;
-    const LaunchShape shape = shape_for_rows<float>(rows * groups, columns);
     if (records.format == CacheFormat::int16)
-      return launch(device, shape, store_integers_kernel<std::int16_t>, kv, columns, records, places.data());
+      return store_integers_in<std::int16_t>(device, kv, rows, width, records, places.data());
     if (records.format == CacheFormat::int8)
-      return launch(device, shape, store_integers_kernel<std::int8_t>, kv, columns, records, places.data());
+      return store_integers_in<std::int8_t>(device, kv, rows, width, records, places.data());
   }
   launch(device, shape_for_elements(rows * 2 * width), store_exactly_kernel<T>, kv, rows, 2 * width, records,
          places.data());

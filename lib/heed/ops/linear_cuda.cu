@@ -120,17 +120,21 @@ Int8Rows int8_rows_in(float* memory, std::int64_t rows, std::int64_t depth) {
           rows, depth};
 }
 
-/// Converts the row of this block of x [rows, columns]; the blocks after the last row write zeros.
+/// Converts the row of this warp of x [rows, columns], in packs of N; the warps after the last row write zeros.
+template <int N>
 __global__ void quantize_kernel(const float* x, std::int64_t rows, std::int64_t columns, Int8Rows to) {
-  const std::int64_t r = blockIdx.x, count = r < rows ? columns : 0;
+  const std::int64_t r = group_of_warp(), count = r < rows ? columns : 0;
+  if (r >= to.rows) return;
   std::int8_t* const values = to.values + r * to.depth;
-  const float scale = store_integers(x + r * columns, count, values);
-  for (std::int64_t i = count + threadIdx.x; i < to.depth; i += blockDim.x) values[i] = 0;
-  if (threadIdx.x == 0) to.scales[r] = scale;
+  const float scale = store_integers<N>(x + r * columns, count, values);
+  for (std::int64_t i = count + lane_of_warp(); i < to.depth; i += 32) values[i] = 0;
+  if (lane_of_warp() == 0) to.scales[r] = scale;
 }
 
 void quantize(CudaContext& device, const float* x, std::int64_t rows, std::int64_t columns, Int8Rows to) {
-  launch(device, shape_for_rows<float>(to.rows, columns), quantize_kernel, x, rows, columns, to);
+  constexpr int kPack = 4;  // rows of `to` are multiples of 16 bytes
+  launch(device, shape_for_integers(to.rows),
+         takes_packs<kPack>(columns, x, to.values) ? quantize_kernel<kPack> : quantize_kernel<1>, x, rows, columns, to);
 }
 
 /// Computes y = f(z), where z is a sum of integers times the scales of its row and column, plus the bias, rounded once.
