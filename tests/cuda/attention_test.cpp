@@ -151,6 +151,7 @@ TEST_CASE("attention on a GPU: by tensor cores, in bfloat16") {
     CAPTURE(head_width);
     check_attention<float>(
         {.queries = offsets, .keys = {0, 33, 34, 34, 130}, .head_width = head_width, .bfloat16 = true});
+    if (head_width != 5 && head_width != 64) continue;
     // Sequences that fit into the smaller tile, without queries, without keys, and some that fit into the larger one.
     check_attention<float>({.queries = {0, 20, 20, 52, 60, 100, 164},
                             .keys = {0, 31, 47, 47, 50, 114, 130},
