@@ -37,6 +37,12 @@ AutoregressiveSublayer make_autoregression(ParameterLayout& layout, const Transf
   throw Error("internal: unknown kind of decoder");
 }
 
+/// Creates the variable for a result that only linear() reads.
+template <class T>
+Variable<T> result_for_linear(Graph<T>& graph, const Shape& shape) {
+  return stores_rounded(graph, ResultUse::linear) ? graph.rounded_result(shape) : graph.result(shape);
+}
+
 }  // namespace
 
 EncoderLayer::EncoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& c, int index)
@@ -161,7 +167,7 @@ Variable<T> DecoderLayer::step_autoregression(Graph<T>& graph, const Variable<T>
   const Variable<T> qkv = self_attention.project_step(graph, x, cache.lengths(), positions);
   cache.append(index_, qkv.value);
   const auto arrays = cache.arrays();
-  const Variable<T> out = result_for(graph, {x.value.rows(), width}, ResultUse::linear);
+  const Variable<T> out = result_for_linear(graph, {x.value.rows(), width});
   if (const Variable<T> scorer = self_attention.scorer(graph))
     graph.run([&](auto& device) {
       additive_cached_attention<T>(device, {qkv.value.data(), 3 * width}, scorer.value.data(), cache.keys(index_),
@@ -190,7 +196,7 @@ void DecoderLayer::step(Graph<T>& graph, const NormChain& norms, ResidualStream<
   {
     const InferenceScope scope(graph);
     const Variable<T> query = cross_attention_.project_query(graph, stream.input);
-    const Variable<T> cross_attention = result_for(graph, {rows, width}, ResultUse::linear);
+    const Variable<T> cross_attention = result_for_linear(graph, {rows, width});
     const auto arrays = cache.arrays();
     if (const Variable<T> scorer = cross_attention_.scorer(graph))
       graph.run([&](auto& device) {

@@ -10,7 +10,7 @@ Variable<T> gated_unit(Graph<T>& graph, const Variable<T>& x, Activation activat
   check_shape("gated_unit", "x", x.shape(), {shape[0], 2 * shape[1]});
   if (activation != Activation::gelu && activation != Activation::swish)
     throw Error("internal: gated_unit: the activation is neither gelu nor swish");
-  const Variable<T> y = result_for(graph, shape, use);
+  const Variable<T> y = stores_rounded(graph, use) ? graph.rounded_result(shape) : graph.result(shape);
   graph.run([&](auto& device) { gated_unit_forward(device, x.value, activation, value_of(y)); });
   if (!x.tracked()) return y;
   graph.record([x, activation, y](auto& device) {

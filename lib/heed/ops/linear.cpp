@@ -11,7 +11,7 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
   check_shape("linear", "weight", weight.shape(), {weight.value.dim(0), rows.columns()});
   if (bias) check_shape("linear", "bias", bias.shape(), {weight.value.dim(0)});
   const Shape shape{rows.rows(), weight.value.dim(0)};
-  const Variable<T> y = result_for(graph, shape, use);
+  const Variable<T> y = stores_rounded(graph, use) ? graph.rounded_result(shape) : graph.result(shape);
   if (!graph.recording()) {
     graph.run([&](auto& device) {
       linear_inference(device, graph.packed(), rows, weight.value, bias.value, activation, value_of(y));

@@ -64,11 +64,6 @@ Tensor<Bfloat16> rounded_memory(Graph<T>& graph, const Shape& shape) {
     return graph.recording() || rounds_in_inference(device) ? rounded_memory<T>(device, shape) : Tensor<Bfloat16>();
   });
 }
-/// Creates the variable for a result of which `use` says which ops will read it.
-template <class T>
-Variable<T> result_for(Graph<T>& graph, const Shape& shape, ResultUse use) {
-  return stores_rounded(graph, use) ? graph.rounded_result(shape) : graph.result(shape);
-}
 
 /// Returns the value of a variable as it is stored.
 template <class T>
