@@ -125,8 +125,8 @@ class Graph {
     return {value, {value.shape(), results_.back().gradient}};
   }
   /// Creates the variable for the result of an op that is stored as bfloat16 only (Variable::rounded), in half the
-  /// memory. Only one op may read such a result: an op whose matrix products would round the result to bfloat16 anyway,
-  /// so that the products are the same. See ops/rounded_result.h.
+  /// memory. Only one op may read such a result: an op that can read bfloat16, in most cases because its matrix
+  /// products would round the result anyway. See ops/rounded_result.h.
   Variable<T> rounded_result(const Shape& shape) {
     const Tensor<Bfloat16> rounded = arena().template tensor<Bfloat16>(shape);
     if (!recording()) return {{}, {}, rounded};

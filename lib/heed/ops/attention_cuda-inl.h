@@ -135,13 +135,17 @@ __device__ T weight_gradient(const AttentionOperands<T, E>& a, const AttentionTi
   return a.weights_gradient ? product + a.weights_gradient[at] : product;
 }
 
+/// Adds the tiles of `tile_rows` rows of a sequence.
+inline void add_tiles(std::vector<TileBegin>& tiles, int sequence, std::int32_t length, std::int32_t tile_rows) {
+  for (std::int32_t row = 0; row < length; row += tile_rows) tiles.push_back({sequence, row});
+}
+
 /// Cuts each sequence of a batch, queries or keys, into tiles of `tile_rows` rows. Returns the tiles in memory of the
 /// device's arena; `tiles` receives their number.
 inline const TileBegin* upload_tiles(CudaContext& device, PackedOffsets rows, std::int32_t tile_rows,
                                      std::int64_t& tiles) {
   std::vector<TileBegin> begins;
-  for (int b = 0; b < rows.sequences(); ++b)
-    for (std::int32_t row = 0; row < rows.length(b); row += tile_rows) begins.push_back({b, row});
+  for (int b = 0; b < rows.sequences(); ++b) add_tiles(begins, b, rows.length(b), tile_rows);
   tiles = std::ssize(begins);
   return upload<TileBegin>(device, begins);
 }

@@ -87,6 +87,15 @@ __device__ __forceinline__ void fetch_rows(const Bfloat16* rows, std::int64_t st
     }
 }
 
+/// Begins to copy the keys and values of the step that begins with key number `begin` (see fetch_rows()).
+template <Kind K, int D, int Warps>
+__device__ __forceinline__ void fetch_keys(const Operands& a, const Tile& tile, int begin, std::uint32_t* keys,
+                                           std::uint32_t* values) {
+  const int count = tile.place.keys - begin, d = static_cast<int>(a.d);
+  fetch_rows<K, D, Warps, kStep>(tile.key + begin * a.key_stride, a.key_stride, count, d, keys);
+  fetch_rows<K, D, Warps, kStep>(tile.value + begin * a.value_stride, a.value_stride, count, d, values);
+}
+
 /// Waits until the rows that the threads of this block have fetched are there for all of them.
 __device__ __forceinline__ void wait_for_rows() {
   wait_for_copies();
@@ -244,10 +253,7 @@ __global__ void __launch_bounds__(32 * Warps) forward_kernel(Operands operands, 
   const int rows = tile.place.queries - tile.begin, d = static_cast<int>(a.d),
             seen = static_cast<int>(keys_of_tile(a, tile, kRows));
   const auto fetch = [&](int begin, int buffer) {
-    const int count = tile.place.keys - begin;
-    fetch_rows<K, D, Warps, kStep>(tile.key + begin * a.key_stride, a.key_stride, count, d, keys + buffer * kStepWords);
-    fetch_rows<K, D, Warps, kStep>(tile.value + begin * a.value_stride, a.value_stride, count, d,
-                                   values + buffer * kStepWords);
+    fetch_keys<K, D, Warps>(a, tile, begin, keys + buffer * kStepWords, values + buffer * kStepWords);
   };
   fetch_rows<K, D, Warps, kRows>(tile.query + tile.begin * a.query_stride, a.query_stride, rows, d, queries);
   fetch(0, 0);
@@ -318,10 +324,7 @@ __global__ void __launch_bounds__(32 * Warps)
   const int rows = tile.place.queries - tile.begin, d = static_cast<int>(a.d),
             seen = static_cast<int>(keys_of_tile(a, tile, kRows));
   const auto fetch = [&](int begin, int buffer) {
-    const int count = tile.place.keys - begin;
-    fetch_rows<K, D, Warps, kStep>(tile.key + begin * a.key_stride, a.key_stride, count, d, keys + buffer * kStepWords);
-    fetch_rows<K, D, Warps, kStep>(tile.value + begin * a.value_stride, a.value_stride, count, d,
-                                   values + buffer * kStepWords);
+    fetch_keys<K, D, Warps>(a, tile, begin, keys + buffer * kStepWords, values + buffer * kStepWords);
   };
   fetch_rows<K, D, Warps, kRows>(tile.query + tile.begin * a.query_stride, a.query_stride, rows, d, queries);
   fetch_rows<K, D, Warps, kRows>(tile.out_gradient + tile.begin * a.width, a.width, rows, d, arrived);
@@ -427,6 +430,10 @@ __global__ void __launch_bounds__(32 * Warps) key_gradient_kernel(Operands opera
   store_gradient<K, D>(key_sums, lane, rows, a, a.key_gradient, first_row, tile.head);
   store_gradient<K, D>(value_sums, lane, rows, a, a.value_gradient, first_row, tile.head);
 }
+
+/// The words that the threads of a block of sequence_gradient_kernel() share: four matrices of rows, and two of pairs.
+template <int D, int Warps>
+constexpr int kSequenceWords = 16 * Warps*(4 * kRowWords<D> + 2 * kRowWords<16 * Warps>);
 
 /// Computes all gradients of one head of a sequence, whose queries and keys fit into a tile. The warps first have the
 /// queries, and leave the attention weights after dropout and the gradients of the logits in shared memory, as matrices
@@ -547,11 +554,6 @@ void launch_tiles(CudaContext& device, Operands a, const std::vector<TileBegin>&
          arguments...);
 }
 
-/// Adds the tiles of `rows` rows of a sequence.
-void add_tiles(std::vector<TileBegin>& tiles, int sequence, std::int32_t length, int rows) {
-  for (std::int32_t row = 0; row < length; row += rows) tiles.push_back({sequence, row});
-}
-
 /// Returns an operand [rows, columns] as bfloat16: `stored`, or where that is null, a rounded copy of `full` without
 /// gaps. `stride` is that of the operand, and then that of the result.
 const Bfloat16* in_bfloat16(CudaContext& device, const float* full, const Bfloat16* stored, std::int64_t rows,
@@ -631,11 +633,10 @@ void tensor_core_attention_backward(CudaContext& device, const AttentionArrays<f
   with_kind(kind, a.d, [&](auto of_kind, auto width) {
     constexpr Kind kKind = decltype(of_kind)::value;
     constexpr int kD = decltype(width)::value;
-    const auto words_of_pairs = [](int rows) { return 4 * rows * kRowWords<kD> + 2 * rows * (rows / 2 + 4); };
     if constexpr (kKind == Kind::plain)
-      launch_tiles<kShortWarps>(device, a, of_short, words_of_pairs(kShortRows),
+      launch_tiles<kShortWarps>(device, a, of_short, kSequenceWords<kD, kShortWarps>,
                                 sequence_gradient_kernel<kKind, kD, kShortWarps>);
-    launch_tiles<kLongWarps>(device, a, of_long, words_of_pairs(kLongRows),
+    launch_tiles<kLongWarps>(device, a, of_long, kSequenceWords<kD, kLongWarps>,
                              sequence_gradient_kernel<kKind, kD, kLongWarps>);
     constexpr int kWords = (2 * kLongRows + 4 * kStep) * kRowWords<kD>;
     launch_tiles<kLongWarps>(device, a, of_queries, kWords, query_gradient_kernel<kKind, kD, kLongWarps>,

@@ -357,7 +357,7 @@ template <int N, class Stored>
 __global__ void store_integers_kernel(RowView<float> kv, std::int64_t rows, int columns, CacheRecords records,
                                       const std::int32_t* places) {
   const unsigned groups = sizeof(Stored) == 1 ? 2 * static_cast<unsigned>(records.heads) : 2;
-  const auto number = static_cast<unsigned>(group_of_warp());
+  const auto number = static_cast<unsigned>(IntegerTeam<N>::first_row());
   const std::int64_t r = number / groups, group = number % groups;
   if (r >= rows) return;
   std::byte* const record = records.data + (places ? places[r] : r) * records.stride;
@@ -373,7 +373,7 @@ void store_integers_in(CudaContext& device, RowView<float> kv, std::int64_t rows
   const std::int64_t groups = 2 * records.scales_of_row(), columns = 2 * width / groups;
   const bool by_packs = takes_packs<kPack>(columns, kv.data, reinterpret_cast<const Stored*>(records.data)) &&
                         kv.stride % kPack == 0 && records.stride % (kPack * sizeof(Stored)) == 0;
-  launch(device, shape_for_integers(rows * groups),
+  launch(device, shape_for_warps(rows * groups),
          by_packs ? store_integers_kernel<kPack, Stored> : store_integers_kernel<1, Stored>, kv, rows,
          static_cast<int>(columns), records, places);
 }

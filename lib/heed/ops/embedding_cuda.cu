@@ -38,11 +38,8 @@ template <class T>
 void embedding_forward(CudaContext& device, EmbeddingRows rows, Tensor<T> weight, Tensor<T> position_table, T scale,
                        DropoutMask<T> mask, Tensor<T> y) {
   const ArenaScope scope(device.arena);
-  const std::int32_t *const ids = upload(device, list(rows.ids, rows)), *const positions =
-                                                                            rows.positions
-                                                                                ? upload(device,
-                                                                                         list(rows.positions, rows))
-                                                                                : nullptr;
+  const std::int32_t* const ids = upload(device, list(rows.ids, rows));
+  const std::int32_t* const positions = rows.positions ? upload(device, list(rows.positions, rows)) : nullptr;
   const bool packs = takes_packs<kTeamColumns>(y.columns(), weight.data(), position_table.data(), mask.kept, y.data());
   with_row_team<T>(rows.count, y.columns(), packs, [&](auto team, const LaunchShape& shape) {
     launch(device, shape, embedding_kernel<T, decltype(team)>, weight.data(), position_table.data(), ids, positions,

@@ -27,10 +27,7 @@ __global__ __launch_bounds__(kMostTeamThreads) void row_norm_gradient_kernel(Row
       [&](int, std::int64_t row, int, int c, const Packed& g) {
         if (!dx) return;
         T* const to = dx + row * gradient.columns + c;
-        Packed sum = load_pack<Team::kColumns>(to);
-        HEED_UNROLL
-        for (int k = 0; k < Team::kColumns; ++k) sum[k] += g[k];
-        store_pack(sum, to);
+        store_pack(add_packs(load_pack<Team::kColumns>(to), g), to);
       });
 }
 

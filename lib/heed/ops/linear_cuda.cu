@@ -123,7 +123,7 @@ Int8Rows int8_rows_in(float* memory, std::int64_t rows, std::int64_t depth) {
 /// Converts the row of this warp of x [rows, columns], in packs of N; the warps after the last row write zeros.
 template <int N>
 __global__ void quantize_kernel(const float* x, std::int64_t rows, std::int64_t columns, Int8Rows to) {
-  const std::int64_t r = group_of_warp(), count = r < rows ? columns : 0;
+  const std::int64_t r = IntegerTeam<N>::first_row(), count = r < rows ? columns : 0;
   if (r >= to.rows) return;
   std::int8_t* const values = to.values + r * to.depth;
   const float scale = store_integers<N>(x + r * columns, count, values);
@@ -133,7 +133,7 @@ __global__ void quantize_kernel(const float* x, std::int64_t rows, std::int64_t 
 
 void quantize(CudaContext& device, const float* x, std::int64_t rows, std::int64_t columns, Int8Rows to) {
   constexpr int kPack = 4;  // rows of `to` are multiples of 16 bytes
-  launch(device, shape_for_integers(to.rows),
+  launch(device, shape_for_warps(to.rows),
          takes_packs<kPack>(columns, x, to.values) ? quantize_kernel<kPack> : quantize_kernel<1>, x, rows, columns, to);
 }
 
@@ -233,11 +233,12 @@ void linear_inference(CudaContext& device, PackedParameters<T>* packed, MaybeRou
   const bool relu = activation == Activation::relu;
   const bool finishes = std::is_same_v<T, float> && (relu || activation == Activation::none);
   T* z = y.full.data();
+  const auto multiply = [&](const auto* left, const auto* right) {
+    gemm_rows(device, rows, out, in, left, right, z, finishes ? bias.data() : nullptr, finishes && relu);
+  };
   if constexpr (std::is_same_v<T, float>) {
     if (device.precision == Precision::int8) return multiply_int8(device, packed, x.full, weight, bias, activation, z);
-  }
-  if (takes_bfloat16(device) && std::is_same_v<T, float>) {
-    if constexpr (std::is_same_v<T, float>) {
+    if (takes_bfloat16(device)) {
       const auto rounded = [&](Tensor<T> parameter) {
         return packed ? rounded_parameter(device, *packed, parameter)
                       : operand_of_products(device, MaybeRounded<T>{parameter}).rounded.data();
@@ -246,11 +247,12 @@ void linear_inference(CudaContext& device, PackedParameters<T>* packed, MaybeRou
       if (y.rounded && finishes)
         return gemm_rows(device, rows, out, in, left, right, y.rounded.data(), bias ? rounded(bias) : nullptr, relu);
       if (y.rounded) z = device.arena.tensor<T>({rows, out}).data();
-      gemm_rows(device, rows, out, in, left, right, z, finishes ? bias.data() : nullptr, relu && finishes);
+      multiply(left, right);
+    } else {
+      multiply(x.full.data(), weight.data());
     }
   } else {
-    gemm_rows(device, rows, out, in, x.full.data(), static_cast<const T*>(weight.data()), z,
-              finishes ? bias.data() : nullptr, relu && finishes);
+    multiply(x.full.data(), weight.data());
   }
   if (!finishes && (bias || activation != Activation::none || y.rounded))
     launch(device, shape_for_elements(rows * out), bias_activation_kernel<T>, z, bias.data(), activation, nullptr,

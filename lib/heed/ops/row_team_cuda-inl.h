@@ -92,13 +92,19 @@ class TeamRow {
 /// The threads of a block whose teams are warps, and the largest number of threads of a team that is a block.
 constexpr unsigned kWarpTeamThreads = 128, kMostTeamThreads = 256;
 
+/// Returns the shape of a launch in which each of `rows` rows has a team that is a warp.
+inline LaunchShape shape_for_warps(std::int64_t rows) {
+  constexpr std::int64_t kTeams = kWarpTeamThreads / 32;
+  return {static_cast<unsigned>((rows + kTeams - 1) / kTeams), kWarpTeamThreads};
+}
+
 /// Calls run(team, shape) with the kind of team for rows of so many columns, and the shape of a launch in which each
 /// team has one of `rows` rows of numbers T. `packs` tells whether all arrays can be read in packs of kTeamColumns.
 constexpr int kTeamColumns = 4;
 template <class T, class Run>
 void with_row_team(std::int64_t rows, std::int64_t columns, bool packs, const Run& run) {
-  constexpr std::int64_t kTeams = kWarpTeamThreads / 32, kWarpColumns = 32 * kTeamColumns;
-  const LaunchShape of_warps{static_cast<unsigned>((rows + kTeams - 1) / kTeams), kWarpTeamThreads};
+  constexpr std::int64_t kWarpColumns = 32 * kTeamColumns;
+  const LaunchShape of_warps = shape_for_warps(rows);
   if (packs && columns <= 4 * kWarpColumns) return run(RowTeam<kTeamColumns, 4, true>(), of_warps);
   if (packs && columns <= 8 * kWarpColumns) return run(RowTeam<kTeamColumns, 8, true>(), of_warps);
   LaunchShape of_blocks = shape_for_rows<T>(rows, columns);

@@ -220,6 +220,18 @@ struct ProductMemory {
   C* c;
 };
 
+/// A product C = alpha A B + beta C of n columns, which is finished as `finish` says. Rows of C begin `c_stride`
+/// elements apart. The memory and the number of rows are those of ProductMemory.
+template <class Operand, class T, class C>
+struct ProductTerms {
+  std::int64_t n;
+  T alpha;
+  GemmOperand<Operand> a, b;
+  T beta;
+  std::int64_t c_stride;
+  Finish<C> finish;
+};
+
 /// Returns the largest power of two, up to 256, by which an address can be divided. (cuBLASLt takes it for 256 unless
 /// it is told.)
 std::uint32_t alignment_of(const void* address) {
@@ -279,21 +291,21 @@ struct Matrices {
   Layout a, b, c;
 };
 
-/// A product C = alpha A B + beta C, which is finished as `finish` says, for cuBLASLt: computed as C^T = B^T A^T,
-/// because cuBLASLt sees the transpose of each stored matrix. The addresses of the operands and of C serve for their
-/// layouts and alignments; compute() is told the memory and the number of rows.
+/// A product for cuBLASLt: computed as C^T = B^T A^T, because cuBLASLt sees the transpose of each stored matrix. The
+/// addresses of the operands and of C serve for their layouts and alignments; compute() is told the memory and the
+/// number of rows.
 template <class Operand, class T, class C>
 class LibraryProduct {
  public:
-  LibraryProduct(CudaContext& device, Rows rows, std::int64_t n, T alpha, GemmOperand<Operand> a,
-                 GemmOperand<Operand> b, T beta, std::int64_t c_stride, Finish<C> finish)
-      : device_(device), rows_(rows), n_(n), alpha_(alpha), beta_(beta), a_(a), b_(b), c_stride_(c_stride) {
+  LibraryProduct(CudaContext& device, Rows rows, const ProductTerms<Operand, T, C>& terms)
+      : device_(device), rows_(rows), terms_(terms) {
+    const Finish<C>& finish = terms.finish;
     check(cublasLtMatmulDescCreate(&product_.handle, kSums<T>, kType<T>));
     const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
       check(cublasLtMatmulDescSetAttribute(product_.handle, attribute, &value, sizeof(value)));
     };
-    set(CUBLASLT_MATMUL_DESC_TRANSA, b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(CUBLASLT_MATMUL_DESC_TRANSB, a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSA, terms.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, terms.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     if (finish)
       set(CUBLASLT_MATMUL_DESC_EPILOGUE, !finish.relu  ? CUBLASLT_EPILOGUE_BIAS
                                          : finish.bias ? CUBLASLT_EPILOGUE_RELU_BIAS
@@ -349,8 +361,8 @@ class LibraryProduct {
     describe(matrices, at.m, at.k);
     const ArenaScope scope(device_.arena);
     const cublasStatus_t status =
-        cublasLtMatmul(device_.products->library, product_.handle, &alpha_, at.b, matrices.b.handle, at.a,
-                       matrices.a.handle, &beta_, at.c, matrices.c.handle, at.c, matrices.c.handle, &algorithm,
+        cublasLtMatmul(device_.products->library, product_.handle, &terms_.alpha, at.b, matrices.b.handle, at.a,
+                       matrices.a.handle, &terms_.beta, at.c, matrices.c.handle, at.c, matrices.c.handle, &algorithm,
                        device_.arena.allocate(kWorkspace), kWorkspace, device_.stream);
     if (is_refused(status)) return false;
     check(status);
@@ -359,9 +371,10 @@ class LibraryProduct {
 
  private:
   void describe(Matrices& matrices, std::int64_t m, std::int64_t k) const {
-    heed::describe<Operand>(matrices.a, a_.transposed ? k : m, a_.transposed ? m : k, a_.stride);
-    heed::describe<Operand>(matrices.b, b_.transposed ? n_ : k, b_.transposed ? k : n_, b_.stride);
-    heed::describe<C>(matrices.c, m, n_, c_stride_);
+    const GemmOperand<Operand>&a = terms_.a, &b = terms_.b;
+    heed::describe<Operand>(matrices.a, a.transposed ? k : m, a.transposed ? m : k, a.stride);
+    heed::describe<Operand>(matrices.b, b.transposed ? terms_.n : k, b.transposed ? k : terms_.n, b.stride);
+    heed::describe<C>(matrices.c, m, terms_.n, terms_.c_stride);
   }
 
   bool can_compute(const Algorithm& algorithm, std::int64_t m, std::int64_t k) const {
@@ -376,10 +389,7 @@ class LibraryProduct {
 
   CudaContext& device_;
   Rows rows_;
-  std::int64_t n_;
-  T alpha_, beta_;
-  GemmOperand<Operand> a_, b_;
-  std::int64_t c_stride_;
+  ProductTerms<Operand, T, C> terms_;
   Product product_;
 };
 
@@ -399,23 +409,16 @@ void require_rows_apart(std::int64_t columns, std::int64_t stride) {
 template <class Operand, class T, class C>
 class LibraryProduct {
  public:
-  LibraryProduct(CudaContext& device, Rows rows, std::int64_t n, T alpha, GemmOperand<Operand> a,
-                 GemmOperand<Operand> b, T beta, std::int64_t c_stride, Finish<C> finish)
-      : device_(device),
-        rows_(rows),
-        n_(n),
-        alpha_(alpha),
-        beta_(beta),
-        a_(a),
-        b_(b),
-        c_stride_(c_stride),
-        finish_(finish) {}
+  LibraryProduct(CudaContext& device, Rows rows, const ProductTerms<Operand, T, C>& terms)
+      : device_(device), rows_(rows), terms_(terms) {}
 
   std::vector<Algorithm> suggestions(const ChosenFor& sizes, const std::array<std::uint32_t, 4>&) const {
-    require_rows_apart(a_.transposed ? sizes.m : sizes.k, a_.stride);
-    require_rows_apart(b_.transposed ? sizes.k : n_, b_.stride);
-    require_rows_apart(n_, c_stride_);
-    if (finish_.bias && n_ % 2 != 0) return {};
+    const GemmOperand<Operand>&a = terms_.a, &b = terms_.b;
+    const std::int64_t n = terms_.n;
+    require_rows_apart(a.transposed ? sizes.m : sizes.k, a.stride);
+    require_rows_apart(b.transposed ? sizes.k : n, b.stride);
+    require_rows_apart(n, terms_.c_stride);
+    if (terms_.finish.bias && n % 2 != 0) return {};
     if (rows_ == Rows::independent && sizes.m > kIndependentRows[0]) return {Algorithm::backwards, Algorithm::forwards};
     return {Algorithm::forwards};
   }
@@ -427,17 +430,19 @@ class LibraryProduct {
     const auto element = [](const GemmOperand<Operand>& x, std::int64_t row, std::int64_t column) {
       return full(x.transposed ? x.data[column * x.stride + row] : x.data[row * x.stride + column]);
     };
-    const GemmOperand<Operand> a{at.a, a_.stride, a_.transposed}, b{at.b, b_.stride, b_.transposed};
+    const GemmOperand<Operand> a{at.a, terms_.a.stride, terms_.a.transposed},
+        b{at.b, terms_.b.stride, terms_.b.transposed};
     emulation::run_grid({1}, {1}, 0, [&] {
       for (std::int64_t i = 0; i < at.m; ++i)
-        for (std::int64_t j = 0; j < n_; ++j) {
+        for (std::int64_t j = 0; j < terms_.n; ++j) {
           T sum = 0;
           for (std::int64_t l = 0; l < at.k; ++l) {
             const std::int64_t term = algorithm == Algorithm::forwards ? l : at.k - 1 - l;
             sum += element(a, i, term) * element(b, term, j);
           }
-          C& target = at.c[i * c_stride_ + j];
-          target = finished(finish_, beta_ != 0 ? alpha_ * sum + beta_ * full(target) : alpha_ * sum, j);
+          const T scaled = terms_.alpha * sum;
+          C& target = at.c[i * terms_.c_stride + j];
+          target = finished(terms_.finish, terms_.beta != 0 ? scaled + terms_.beta * full(target) : scaled, j);
         }
     });
     return true;
@@ -446,11 +451,7 @@ class LibraryProduct {
  private:
   CudaContext& device_;
   Rows rows_;
-  std::int64_t n_;
-  T alpha_, beta_;
-  GemmOperand<Operand> a_, b_;
-  std::int64_t c_stride_;
-  Finish<C> finish_;
+  ProductTerms<Operand, T, C> terms_;
 };
 
 #endif
@@ -475,8 +476,8 @@ Algorithm first_with_bits_of(CudaContext& device, const Algorithm& base, const s
   if (bias)
     fill_on_gpu(device, reinterpret_cast<std::uint8_t*>(bias), n * static_cast<std::int64_t>(sizeof(C)),
                 std::uint8_t{0});
-  const LibraryProduct<Operand, T, C> product(device, Rows::independent, n, T(1), {nullptr, k}, {nullptr, k, true},
-                                              T(0), n, {bias, relu});
+  const LibraryProduct<Operand, T, C> product(device, Rows::independent,
+                                              {n, T(1), {nullptr, k}, {nullptr, k, true}, T(0), n, {bias, relu}});
   ProductMemory<Operand, C> memory{kTrialRows, k, random_rows(kTrialRows, 1, true), random_rows(n, 2, false),
                                    device.arena.tensor<C>({kTrialRows, n}).data()};
   const C* const expected = memory.c;
@@ -514,7 +515,7 @@ bool multiply_and_finish(CudaContext& device, Rows rows, std::int64_t m, std::in
                                                 finish.bias ? alignment_of(finish.bias) : 0};
   const int bits = int{a.transposed} + 2 * int{b.transposed} + 4 * int{independent} + 8 * int{finish.relu} +
                    16 * int{sizeof(C) < sizeof(T)};
-  const LibraryProduct<Operand, T, C> product(device, rows, n, alpha, a, b, beta, c_stride, finish);
+  const LibraryProduct<Operand, T, C> product(device, rows, {n, alpha, a, b, beta, c_stride, finish});
   const ChosenFor sizes = chosen_for(rows, m, k, a, b),
                   others = independent ? ChosenFor{kIndependentRows[0], k} : ChosenFor{m, k};
   const auto algorithm_for = [&](const ChosenFor& chosen, const auto& choose) {
