@@ -2,11 +2,13 @@
 
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,6 +22,7 @@
 #include "heed/base/error.h"
 #include "heed/base/random.h"
 #include "heed/tensor/bfloat16.h"
+#include "heed/tensor/memory.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
@@ -85,6 +88,9 @@ struct Thread {
 class GpuMemory {
  public:
   void* allocate(std::size_t bytes) {
+    std::size_t taken = bytes;
+    for (const auto& area : areas_) taken += area.second;
+    if (taken > limit_) throw OutOfGpuMemory("the emulated GPU has no " + std::to_string(bytes) + " bytes left");
     void* const memory = mmap(nullptr, bytes, protection(), MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw Error("internal: no " + std::to_string(bytes) + " bytes for the emulated GPU");
     areas_.emplace_back(memory, bytes);
@@ -94,6 +100,15 @@ class GpuMemory {
     const auto area = std::ranges::find(areas_, memory, &std::pair<void*, std::size_t>::first);
     munmap(area->first, area->second);
     areas_.erase(area);
+  }
+  bool empty() const { return areas_.empty(); }
+  void limit(std::size_t bytes) { limit_ = bytes; }
+  /// Returns whether an address lies in the memory, or just behind an area.
+  bool has(std::uintptr_t address) const {
+    return std::ranges::any_of(areas_, [address](const auto& area) {
+      const auto begin = reinterpret_cast<std::uintptr_t>(area.first);
+      return begin <= address && address <= begin + area.second;
+    });
   }
   /// Opens the memory for reading and writing, or protects it again.
   void open(bool is_open) {
@@ -105,9 +120,11 @@ class GpuMemory {
   int protection() const { return open_ ? PROT_READ | PROT_WRITE : PROT_NONE; }
 
   std::vector<std::pair<void*, std::size_t>> areas_;
+  std::size_t limit_ = std::numeric_limits<std::size_t>::max();
   bool open_ = false;
 };
 thread_local GpuMemory gpu_memory;
+thread_local bool host_memory_allowed = false;
 
 /// Opens the memory of the GPU within a C++ scope.
 struct OpenMemory {
@@ -444,9 +461,31 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
 void* allocate_on_gpu(std::size_t bytes) {
   return gpu_memory.allocate(bytes);
 }
+void limit_gpu_memory(std::size_t bytes) {
+  gpu_memory.limit(bytes);
+}
 void free_on_gpu(void* memory, std::size_t) {
   wait_until(point());
   gpu_memory.free(memory);
+}
+AllowHostMemory::AllowHostMemory() {
+  host_memory_allowed = true;
+}
+AllowHostMemory::~AllowHostMemory() {
+  host_memory_allowed = false;
+}
+void require_memory_of_gpu(const std::uintptr_t* words, std::size_t n) {
+  // Tests of single kernels give them memory of the host, whose bounds AddressSanitizer knows, and allocate no other.
+  if (gpu_memory.empty() || host_memory_allowed) return;
+  // Only what the operating system has given to this process is an address; another word is a number.
+  const auto page_bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto is_address = [&](std::uintptr_t word) {
+    unsigned char state = 0;
+    return word >= page_bytes && mincore(reinterpret_cast<void*>(word / page_bytes * page_bytes), 1, &state) == 0;
+  };
+  for (const std::uintptr_t word : std::span(words, n))
+    if (!gpu_memory.has(word) && is_address(word))
+      throw Error("emulation of CUDA: a kernel gets an address of memory of the host");
 }
 void* allocate_locked(std::size_t bytes) {
   return locked_memory.allocate(bytes);

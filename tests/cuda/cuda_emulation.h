@@ -12,6 +12,7 @@
 //   - an access outside of an array, by AddressSanitizer: the memory of a block has exactly the size that was asked
 //   for;
 //   - a number that no thread wrote: the memory of a block begins as NaN;
+//   - memory of the host among the parameters of a kernel, which a GPU cannot read;
 //   - threads that wait for each other for ever, such as a barrier that only some threads reach, or a word of the warp
 //     (a shuffle, a vote) that its lanes do not all reach at the same place of the source: run_grid() throws.
 //
@@ -61,6 +62,20 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
 /// protected, so that code which takes it for memory of its own crashes, as it would with a GPU.
 void* allocate_on_gpu(std::size_t bytes);
 void free_on_gpu(void* memory, std::size_t bytes);
+/// Sets how many bytes allocate_on_gpu() hands out at most to the calling thread, which then throws OutOfGpuMemory.
+void limit_gpu_memory(std::size_t bytes);
+/// Throws Error where a parameter of a kernel holds an address of the host's memory, unless the calling thread has no
+/// memory of the GPU at all, or in the scope of an AllowHostMemory. A parameter is a number, a pointer, or a class with
+/// pointers.
+template <class Parameter>
+void require_memory_of_gpu(Parameter parameter);
+/// Lets kernels read memory of the host beside that of the GPU, for tests that give them both.
+struct AllowHostMemory {
+  AllowHostMemory();
+  ~AllowHostMemory();
+  AllowHostMemory(const AllowHostMemory&) = delete;
+  AllowHostMemory& operator=(const AllowHostMemory&) = delete;
+};
 /// Stand in for cudaHostAlloc() and cudaFreeHost(): memory of the host that is locked for the GPU.
 void* allocate_locked(std::size_t bytes);
 void free_locked(void* memory, std::size_t bytes);
@@ -104,6 +119,24 @@ void copy_later(void* to, const void* from);
 void wait_for_copies();
 /// Returns the number of the calling thread within its warp of 32 threads.
 int lane();
+
+/// Throws Error where one of the words is the address of memory that is not the GPU's.
+void require_memory_of_gpu(const std::uintptr_t* words, std::size_t n);
+
+template <class Parameter>
+void require_memory_of_gpu([[maybe_unused]] Parameter parameter) {
+// Bytes between the members of a class may hold old addresses, and only this function clears them.
+#if __has_builtin(__builtin_clear_padding)
+  static_assert(std::is_trivially_copyable_v<Parameter>);
+  constexpr std::size_t kWords = sizeof(Parameter) / sizeof(std::uintptr_t);
+  if constexpr (alignof(Parameter) >= alignof(void*)) {
+    __builtin_clear_padding(&parameter);
+    std::uintptr_t words[kWords];
+    std::memcpy(words, &parameter, sizeof words);
+    require_memory_of_gpu(words, kWords);
+  }
+#endif
+}
 
 template <class T>
 T exchange_value(unsigned mask, T value, int source, std::source_location at) {

@@ -174,6 +174,28 @@ TEST_CASE("emulation of CUDA: threads that wait for ever are an error, and so is
                        Error);
 }
 
+TEST_CASE("emulation of CUDA: an address of the host among the parameters of a kernel is an error") {
+  struct Parameters {
+    std::int64_t n = 0;
+    const float* from = nullptr;
+    bool is_first = false;
+  };
+  float on_host = 0;
+  constexpr std::size_t kBytes = 8192;
+  auto* const on_gpu = static_cast<float*>(emulation::allocate_on_gpu(kBytes));
+  const auto require = [](auto parameter) { emulation::require_memory_of_gpu(parameter); };
+  CHECK_NOTHROW(require(on_gpu));
+  CHECK_NOTHROW(require(on_gpu + kBytes / sizeof(float)));  // an empty array at the end
+  CHECK_NOTHROW(require(Parameters{-1, on_gpu, true}));
+  CHECK_NOTHROW(require(Parameters{std::int64_t{1} << 62, nullptr, true}));
+  CHECK_NOTHROW(require(1.5F));
+  const char* const message = "emulation of CUDA: a kernel gets an address of memory of the host";
+  CHECK_THROWS_WITH_AS(require(&on_host), message, Error);
+  CHECK_THROWS_WITH_AS(require(Parameters{1, &on_host, true}), message, Error);
+  emulation::free_on_gpu(on_gpu, kBytes);
+  CHECK_NOTHROW(require(on_gpu));  // which is no memory of the host either
+}
+
 TEST_CASE("emulation of CUDA: packs are copied, rounded and widened, and must be aligned") {
   alignas(16) float from[9] = {1, -2, 3, 1.00390625F, NAN, INFINITY, 0, 8, 9}, to[9] = {};
   alignas(16) Bfloat16 rounded[8] = {};

@@ -46,6 +46,7 @@ TEST_CASE("inference on a GPU: 8-bit integers give the bits of the CPU, kept wei
       const ParameterId id = layout.add("w", {kOut, in}, Initialiser::xavier());
       ParameterValues<float> values(layout);
       values.initialise(2);
+      const emulation::AllowHostMemory x_is_on_host;
       PackedParameters<float> of_cpu(values), of_gpu(values, std::optional(0));
       const auto multiply = [&](auto& device, Precision precision, PackedParameters<float>* packed) {
         device.precision = precision;
@@ -141,6 +142,7 @@ TEST_CASE_TEMPLATE("inference on a GPU: a row has the same bits in a product of 
 }
 
 TEST_CASE("inference on a GPU: rounded inputs give the bits of full ones, rounded results are the full ones, rounded") {
+  const emulation::AllowHostMemory x_is_on_host;
   constexpr std::int64_t kRows = 70, kIn = 24;
   Arena arena(kAlignedMemory), host_arena;
   CudaContext device{arena, host_arena, Precision::bfloat16};

@@ -3,11 +3,16 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <sstream>
 
+#ifdef HEED_EMULATED_GPU
+#include "cuda_emulation.h"
+#endif
 #include "../run/lessons.h"
 #include "heed/run/inspect_attention.h"
 #include "heed/run/translate.h"
+#include "heed/tensor/memory.h"
 
 namespace heed {
 namespace {
@@ -87,6 +92,36 @@ TEST_CASE("translate on a GPU writes what it writes on the CPU, and says where i
   CHECK(said.find("pieces/s, cuda:0\n") != std::string::npos);
   CHECK(said.find("expected: no prediction for a GPU\n") != std::string::npos);
 }
+
+#ifdef HEED_EMULATED_GPU
+TEST_CASE("translate divides batches for which a GPU has not enough memory, and writes the same") {
+  const SmallLessons lessons("m");
+  lessons.train("cpu", "3e");
+  const Words words = {"--mini-batch", "40", "-b", "4"};
+  const ToolResult whole = lessons.translate("cuda:0", words);
+  CHECK(whole.log.find("divided") == std::string::npos);
+  // Searches for the least memory with which the lines can be translated at all.
+  std::size_t too_little = 0, enough = std::size_t{1} << 30;
+  std::string said;
+  while (enough - too_little > 256) {
+    const std::size_t limit = (too_little + enough) / 2;
+    emulation::limit_gpu_memory(limit);
+    try {
+      const ToolResult result = lessons.translate("cuda:0", words);
+      CHECK(result.out == whole.out);
+      said = result.log;
+      enough = limit;
+    } catch (const OutOfGpuMemory& error) {
+      CHECK(std::string(error.what()).starts_with("the emulated GPU has no "));
+      too_little = limit;
+    }
+  }
+  emulation::limit_gpu_memory(std::numeric_limits<std::size_t>::max());
+  CHECK(said.find("the GPU has not enough memory for batches of 40 lines, which are divided (--mini-batch-words N or "
+                  "--mini-batch N makes smaller ones)\n") != std::string::npos);
+  CHECK(said.find("divided") == said.rfind("divided"));
+}
+#endif
 
 TEST_CASE("inspect-attention on a GPU writes the weights that it writes on the CPU") {
   const SmallLessons lessons("m");

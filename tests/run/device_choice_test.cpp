@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sstream>
+
 #include "../dist/thread_ranks.h"
 #include "heed/base/error.h"
 
@@ -23,8 +25,10 @@ TEST_CASE("a GPU of its own for each rank") {
 
 TEST_CASE("ranks on CPUs, and a device that is not known") {
   run_ranks(3, [&](Communicator& ranks) {
-    CHECK_FALSE(chosen_gpu("cpu", ranks));
-    CHECK(message_of_rank([&] { chosen_gpu("gpu", ranks); }) ==
+    std::ostringstream messages;
+    Log log(messages, "test");
+    CHECK_FALSE(chosen_gpu("cpu", ranks, log));
+    CHECK(message_of_rank([&] { chosen_gpu("gpu", ranks, log); }) ==
           (ranks.rank() == 0 ? "--device: 'gpu' is none of auto, cpu and cuda:N (such as cuda:0)" : "-"));
   });
 }

@@ -27,7 +27,7 @@ TEST_CASE("an arena aligns its tensors as its source says, and takes no more tha
   static std::size_t left;
   left = std::size_t{4} << 20;
   const MemorySource scarce{[](std::size_t bytes) {
-                              if (bytes > left) throw std::bad_alloc();
+                              if (bytes > left) throw OutOfGpuMemory("full");
                               left -= bytes;
                               return ::operator new(bytes, std::align_val_t(512));
                             },
@@ -37,7 +37,7 @@ TEST_CASE("an arena aligns its tensors as its source says, and takes no more tha
   // Half of 3 MiB is more than what is left.
   for (int i = 0; i < 2; ++i) CHECK(reinterpret_cast<std::uintptr_t>(arena.allocate(std::size_t{1} << 18)) % 512 == 0);
   CHECK(arena.reserved() == (std::size_t{3} << 20) + (std::size_t{1} << 19));
-  CHECK_THROWS_AS(arena.allocate(std::size_t{1} << 20), std::bad_alloc);
+  CHECK_THROWS_AS(arena.allocate(std::size_t{1} << 20), OutOfGpuMemory);
 }
 
 TEST_CASE("scratch goes back at the end of its scope, also across blocks") {

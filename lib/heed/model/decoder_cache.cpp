@@ -118,12 +118,10 @@ void DecoderCache<T>::collect(std::size_t added) {
     }
   const std::int64_t needed = live + std::max(live / 4, 2 * static_cast<std::int64_t>(added));
   if (slot_count_ < needed) {
+    pool_.grow_ahead(static_cast<std::size_t>(needed) * bytes_of_position());
     slot_count_ = needed;
     used_.resize(static_cast<std::size_t>(slot_count_));
     counts_.resize(static_cast<std::size_t>(slot_count_));
-    const std::size_t bytes = static_cast<std::size_t>(slot_count_) * bytes_of_position();
-    // Asks for more, so that the pool grows seldom. On the host, pages that are not written take no memory.
-    if (bytes > pool_.size()) pool_.grow(2 * bytes);
   }
   free_.clear();
   for (std::int32_t slot = static_cast<std::int32_t>(slot_count_); slot-- > 0;)

@@ -221,7 +221,7 @@ class RnnState : public DecoderState<T> {
     const std::int64_t width = model_.state_width(), first = std::ssize(before_), count = std::ssize(before);
     const std::size_t bytes = static_cast<std::size_t>((first + count) * width) * sizeof(T);
     for_parts(std::span(states), [&](const Variable<T>& state, DeviceMemory& part) {
-      if (bytes > part.size()) part.grow(2 * bytes);
+      part.grow_ahead(bytes);
       device_.copy(state.value, Tensor<T>(reinterpret_cast<T*>(part.data()) + first * width, {count, width}));
     });
     before_.insert(before_.end(), before.begin(), before.end());

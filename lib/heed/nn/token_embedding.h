@@ -30,8 +30,18 @@ class TokenEmbedding {
   /// `positions` must stay in memory until the backward pass has ended.
   Variable<T> operator()(Graph<T>& graph, std::span<const std::int32_t> ids, std::span<const std::int32_t> positions,
                          std::int64_t length) const {
-    return embedding(graph, ids, positions, graph.parameter(weight_), position_vectors(graph, length),
-                     static_cast<T>(std::sqrt(static_cast<double>(width_))), dropout_);
+    const auto embed = [&](std::span<const std::int32_t> rows, Variable<T> vectors) {
+      return embedding(graph, ids, rows, graph.parameter(weight_), vectors,
+                       static_cast<T>(std::sqrt(static_cast<double>(width_))), dropout_);
+    };
+    if (positions_ || !sinusoids_ || graph.device().is_host() || positions.empty())
+      return embed(positions, position_vectors(graph, length));
+    // A GPU gets the vectors of the positions that occur: in a step of decoding, that is often one.
+    const auto [least, greatest] = std::ranges::minmax(positions);
+    const Tensor<std::int32_t> rows = graph.host_arena().template tensor<std::int32_t>({std::ssize(positions)});
+    std::ranges::transform(positions, rows.data(), [least](std::int32_t position) { return position - least; });
+    const Tensor<T> table = sinusoids_->get(length).row_block(least, greatest - least + 1);
+    return embed(rows.span(), graph.input(graph.device().upload(table)));
   }
 
   /// Returns the position vectors that are added to embeddings, one vector in each row, or an absent variable if the

@@ -334,6 +334,7 @@ __global__ void __launch_bounds__(32 * Warps)
   float normaliser[2] = {}, row_sums[2] = {};
   if (has_rows) {
     const std::int64_t out_at = (tile.place.query_begin + tile.begin) * a.width + tile.head * a.d;
+    HEED_UNROLL
     for (int half = 0; half < 2; ++half) {
       const int row = lane.row(2 * half);
       if (row < rows) {
@@ -455,6 +456,7 @@ __global__ void __launch_bounds__(32 * Warps) sequence_gradient_kernel(Operands 
   fetch_rows<K, D, Warps, kRows>(tile.out_gradient, a.width, all_queries, d, arrived);
   fetch_rows<K, D, Warps, kRows>(tile.value, a.value_stride, all_keys, d, values);
   float normaliser[2] = {};
+  HEED_UNROLL
   for (int half = 0; half < 2; ++half)
     if (const int row = lane.row(2 * half); row < all_queries)
       normaliser[half] = finite_or_zero(a.normalisers[tile.softmax_at + row]);
@@ -471,6 +473,7 @@ __global__ void __launch_bounds__(32 * Warps) sequence_gradient_kernel(Operands 
       if (K == Kind::general && s > never) g[n][e] = weight_gradient(a, tile, i, j, g[n][e], kNoProducts);
       row_sums[e / 2] += p[n][e] * g[n][e];
     });
+    HEED_UNROLL
     for (float& sum : row_sums) sum = row_sum(sum);
     for_each_part<kParts>([&](int n, int e) {
       const int i = lane.row(e), j = lane.column(n, e);

@@ -297,8 +297,9 @@ __global__ __launch_bounds__(kMostThreads) void cross_entropy_kernel(T* logits, 
   const std::int64_t i = first_row + blockIdx.x;
   LogitRow<T, Held> row(logits, rounded, stride, bias, vocabulary);
   const RowLoss<T> loss = row_loss(row, targets, i);
-  if (gradient) store_gradients(row, loss, targets, i, factors);
+  // One thread computes a logarithm, while the others already store gradients.
   if (threadIdx.x == 0) sums[i] = sums_of(loss, vocabulary, targets, i, smoothing);
+  if (gradient) store_gradients(row, loss, targets, i, factors);
 }
 
 /// Does for the rows first_row + block of both passes of consistent_cross_entropy() what cross_entropy_kernel() does.
@@ -354,8 +355,8 @@ __global__ __launch_bounds__(kMostThreads) void consistent_kernel(T* x_logits, T
 
 /// Sums the rows in a fixed order, by one block. `loss`, where not null, receives scale times the loss.
 template <class T>
-__global__ void sum_rows_kernel(const RowSums* rows, std::int64_t count, double scale, T* loss,
-                                CrossEntropySums* sums) {
+__global__ __launch_bounds__(kMostThreads) void sum_rows_kernel(const RowSums* rows, std::int64_t count, double scale,
+                                                                T* loss, CrossEntropySums* sums) {
   constexpr int kAtOnce = 4;  // the rows that a thread requests before it needs the first of them
   double loss_sum = 0, likelihood = 0, correct = 0;
   for (std::int64_t begin = threadIdx.x; begin < count; begin += kAtOnce * blockDim.x) {

@@ -2,53 +2,94 @@
 
 #include "heed/ops/activation_cuda-inl.h"
 #include "heed/tensor/cuda_language.h"
+#include "heed/tensor/cuda_packs.h"
 
 namespace heed {
 namespace {
 
-/// A thread has an element of y [N, columns]. The result goes to `rounded` where that is not null, otherwise to y.
-template <class T>
+/// Returns the index of element i of [N, columns] in the first half, the gates, of the rows of [N, 2 columns].
+__device__ __forceinline__ std::int64_t gate_of(std::int64_t i, std::int64_t columns) {
+  return i / columns * 2 * columns + i % columns;
+}
+
+/// Computes y [n / columns, columns] in packs of N. The result goes to `rounded` where that is not null, otherwise to
+/// y.
+template <class T, int N>
 __global__ void gated_unit_kernel(const T* x, Activation activation, T* y, Bfloat16* rounded, std::int64_t n,
                                   std::int64_t columns) {
-  for_each_element(n, [&](std::int64_t i) {
-    const T* const gate = x + i / columns * 2 * columns + i % columns;
-    const T result = activate(activation, gate[0]) * gate[columns];
+  for_each_element(n / N, [&](std::int64_t pack) {
+    const std::int64_t i = N * pack, gate = gate_of(i, columns);
+    Pack<T, N> out = load_pack<N>(x + gate);
+    const Pack<T, N> values = load_pack<N>(x + gate + columns);
+    with_activation(activation, [&](auto constant) {
+      HEED_UNROLL
+      for (int k = 0; k < N; ++k) out[k] = activate(constant.value, out[k]) * values[k];
+    });
     if (rounded)
-      rounded[i] = to_bfloat16(static_cast<float>(result));
+      store_pack(round_pack(out), rounded + i);
     else
-      y[i] = result;
+      store_pack(out, y + i);
   });
 }
 
-/// A thread has an element of dy [N, columns], which is in `dy_rounded` where that is not null.
-template <class T>
-__global__ void gated_unit_gradient_kernel(const T* x, Activation activation, const T* dy, const Bfloat16* dy_rounded,
-                                           T* dx, bool adds, std::int64_t n, std::int64_t columns) {
-  for_each_element(n, [&](std::int64_t i) {
-    const std::int64_t gate = i / columns * 2 * columns + i % columns, value = gate + columns;
-    const T arrived = dy_rounded ? static_cast<T>(from_bfloat16(dy_rounded[i])) : dy[i];
-    const T to_gate = arrived * x[value] * activation_derivative(activation, x[gate]);
-    const T to_value = arrived * activate(activation, x[gate]);
-    dx[gate] = adds ? dx[gate] + to_gate : to_gate;
-    dx[value] = adds ? dx[value] + to_value : to_value;
+/// Computes dx from dy [n / columns, columns], whose numbers are T or Bfloat16, in packs of N.
+template <class T, class Dy, int N>
+__global__ void gated_unit_gradient_kernel(const T* x, Activation activation, const Dy* dy, T* dx, bool adds,
+                                           std::int64_t n, std::int64_t columns) {
+  for_each_element(n / N, [&](std::int64_t pack) {
+    const std::int64_t gate = gate_of(N * pack, columns), value = gate + columns;
+    const Pack<T, N> arrived = widen_pack<T>(load_pack<N>(dy + N * pack)), gates = load_pack<N>(x + gate),
+                     values = load_pack<N>(x + value);
+    Pack<T, N> to_gate{}, to_value{};
+    if (adds) {
+      to_gate = load_pack<N>(dx + gate);
+      to_value = load_pack<N>(dx + value);
+    }
+    with_activation(activation, [&](auto constant) {
+      HEED_UNROLL
+      for (int k = 0; k < N; ++k) {
+        to_gate[k] += arrived[k] * values[k] * activation_derivative(constant.value, gates[k]);
+        to_value[k] += arrived[k] * activate(constant.value, gates[k]);
+      }
+    });
+    store_pack(to_gate, dx + gate);
+    store_pack(to_value, dx + value);
   });
 }
+
+constexpr int kPack = 8;
 
 }  // namespace
 
 template <class T>
 void gated_unit_forward(CudaContext& device, Tensor<T> x, Activation activation, MaybeRounded<T> y) {
-  const std::int64_t n = y.rows() * y.columns();
-  launch(device, shape_for_elements(n), gated_unit_kernel<T>, x.data(), activation, y.full.data(), y.rounded.data(), n,
-         y.columns());
+  const std::int64_t columns = y.columns(), n = y.rows() * columns;
+  const auto run = [&](auto kernel, int pack) {
+    launch(device, shape_for_elements(n / pack), kernel, x.data(), activation, y.full.data(), y.rounded.data(), n,
+           columns);
+  };
+  if (takes_packs<kPack>(columns, x.data(), y.full.data(), y.rounded.data()))
+    run(gated_unit_kernel<T, kPack>, kPack);
+  else
+    run(gated_unit_kernel<T, 1>, 1);
 }
 
 template <class T>
 void gated_unit_backward(CudaContext& device, Tensor<T> x, Activation activation, MaybeRounded<T> dy, Tensor<T> dx,
                          bool adds) {
-  const std::int64_t n = dy.rows() * dy.columns();
-  launch(device, shape_for_elements(n), gated_unit_gradient_kernel<T>, x.data(), activation, dy.full.data(),
-         dy.rounded.data(), dx.data(), adds, n, dy.columns());
+  const std::int64_t columns = dy.columns(), n = dy.rows() * columns;
+  const auto run = [&]<class Dy>(const Dy* from) {
+    const auto run_packs = [&](auto kernel, int pack) {
+      launch(device, shape_for_elements(n / pack), kernel, x.data(), activation, from, dx.data(), adds, n, columns);
+    };
+    if (takes_packs<kPack>(columns, x.data(), from, dx.data()))
+      run_packs(gated_unit_gradient_kernel<T, Dy, kPack>, kPack);
+    else
+      run_packs(gated_unit_gradient_kernel<T, Dy, 1>, 1);
+  };
+  if constexpr (std::is_same_v<T, float>)
+    if (dy.rounded) return run(static_cast<const Bfloat16*>(dy.rounded.data()));
+  run(static_cast<const T*>(dy.full.data()));
 }
 
 #define HEED_INSTANTIATE(T)                                                               \

@@ -21,13 +21,12 @@ __global__ __launch_bounds__(kMostTeamThreads) void row_norm_kernel(RowNorm kind
 /// Adds the gradients of all rows to dx, unless it is null.
 template <class T, class Team>
 __global__ __launch_bounds__(kMostTeamThreads) void row_norm_gradient_kernel(RowNormGradient<T> gradient, T* dx) {
-  using Packed = Pack<T, Team::kColumns>;
+  // dx is requested with the operands of the normalisation: otherwise each pack waits until the one before is stored.
+  using Row = TeamRow<T, Team>;
   normalise_rows_backward<Team>(
-      gradient, [](std::int64_t) { return 0; },
-      [&](int, std::int64_t row, int, int c, const Packed& g) {
-        if (!dx) return;
-        T* const to = dx + row * gradient.columns + c;
-        store_pack(add_packs(load_pack<Team::kColumns>(to), g), to);
+      gradient, [&](std::int64_t row) { return Row(dx ? dx + row * gradient.columns : nullptr, gradient.columns); },
+      [&](const Row& before, std::int64_t row, int j, int c, const typename Row::Packed& g) {
+        if (dx) store_pack(add_packs(before.at(j, c), g), dx + row * gradient.columns + c);
       });
 }
 

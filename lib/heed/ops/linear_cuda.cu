@@ -8,20 +8,40 @@
 namespace heed {
 namespace {
 
-/// Adds the bias to each row of z [rows, columns], and computes y = f(z). `before`, where not null, receives z with the
-/// bias. The result goes to `y`, which may be z, or rounded to `y_rounded`, where that is not null.
-template <class T>
+/// Adds the bias to each row of z [rows, columns], and computes y = f(z), in packs of N. `before`, where not null,
+/// receives z with the bias. The result goes to `y`, which may be z, or rounded to `y_rounded`, where that is not null.
+template <class T, int N>
 __global__ void bias_activation_kernel(const T* z, const T* bias, Activation activation, T* before, T* y,
                                        Bfloat16* y_rounded, std::int64_t n, std::int64_t columns) {
-  for_each_element(n, [&](std::int64_t i) {
-    const T sum = bias ? z[i] + bias[i % columns] : z[i];
-    if (before) before[i] = sum;
-    const T result = activate(activation, sum);
+  for_each_element(n / N, [&](std::int64_t pack) {
+    const std::int64_t i = N * pack;
+    Pack<T, N> x = load_pack<N>(z + i);
+    if (bias) x = add_packs(x, load_pack<N>(bias + i % columns));
+    if (before) store_pack(x, before + i);
+    with_activation(activation, [&](auto constant) {
+      HEED_UNROLL
+      for (int k = 0; k < N; ++k) x[k] = activate(constant.value, x[k]);
+    });
     if (y_rounded)
-      y_rounded[i] = to_bfloat16(static_cast<float>(result));
+      store_pack(round_pack(x), y_rounded + i);
     else
-      y[i] = result;
+      store_pack(x, y + i);
   });
+}
+
+template <class T>
+void add_bias_and_activate(CudaContext& device, const T* z, Tensor<T> bias, Activation activation, Tensor<T> before,
+                           MaybeRounded<T> y) {
+  constexpr int kPack = 8;
+  const std::int64_t columns = y.columns(), n = y.rows() * columns;
+  const auto run = [&](auto kernel, int pack) {
+    launch(device, shape_for_elements(n / pack), kernel, z, bias.data(), activation, before.data(), y.full.data(),
+           y.rounded.data(), n, columns);
+  };
+  if (takes_packs<kPack>(columns, z, bias.data(), before.data(), y.full.data(), y.rounded.data()))
+    run(bias_activation_kernel<T, kPack>, kPack);
+  else
+    run(bias_activation_kernel<T, 1>, 1);
 }
 
 /// Computes dz = dy f'(z), and gives it as summands to sum_packs(): the gradient of the bias is a sum over the rows of
@@ -164,10 +184,11 @@ void multiply_int8(CudaContext& device, PackedParameters<float>* packed, Tensor<
     right = int8_rows_in(new_memory(size), rows, depth);
     quantize(device, weight.data(), n, k, right);
   }
-  const Int8Rows left = int8_rows_in(new_memory(floats_of_int8_rows(m, depth)), m, depth);
+  const std::int64_t left_rows = std::max(m, kGpuInt8Rows);
+  const Int8Rows left = int8_rows_in(new_memory(floats_of_int8_rows(left_rows, depth)), left_rows, depth);
   quantize(device, x.data(), m, k, left);
-  std::int32_t* const sums = device.arena.tensor<std::int32_t>({m, rows}).data();
-  gemm_rows(device, m, rows, depth, left.values, right.values, sums);
+  std::int32_t* const sums = device.arena.tensor<std::int32_t>({left_rows, rows}).data();
+  gemm_rows(device, left_rows, rows, depth, left.values, right.values, sums);
   launch(device, shape_for_elements(m * n), finish_int8_kernel, sums, left, right, bias.data(), activation, y, m * n,
          n);
 }
@@ -220,8 +241,7 @@ void linear_forward(CudaContext& device, MaybeRounded<T> x, MaybeRounded<T> weig
   });
   if (alone) return;
   if (bias.full || activation != Activation::none || before || y.rounded)
-    launch(device, shape_for_elements(rows * out), bias_activation_kernel<T>, z, bias.full.data(), activation,
-           before.data(), y.full.data(), y.rounded.data(), rows * out, out);
+    add_bias_and_activate(device, z, bias.full, activation, before, y);
 }
 
 template <class T>
@@ -255,8 +275,7 @@ void linear_inference(CudaContext& device, PackedParameters<T>* packed, MaybeRou
     multiply(x.full.data(), weight.data());
   }
   if (!finishes && (bias || activation != Activation::none || y.rounded))
-    launch(device, shape_for_elements(rows * out), bias_activation_kernel<T>, z, bias.data(), activation, nullptr,
-           y.full.data(), y.rounded.data(), rows * out, out);
+    add_bias_and_activate(device, z, bias, activation, {}, y);
 }
 
 template <class T>

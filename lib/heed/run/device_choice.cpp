@@ -27,23 +27,34 @@ int gpu_number(std::string_view device) {
   return number;
 }
 
+#if HEED_HAS_CUDA
+/// Returns one of the GPUs of this machine that heed can use: that of the process number `place`. Warns where heed can
+/// use none of those that there are.
+std::optional<int> any_gpu(int place, Log& log) {
+  const GpuSurvey survey = survey_gpus();
+  std::vector<int> usable;
+  for (int number = 0; number < survey.count; ++number)
+    if (is_new_enough(number)) usable.push_back(number);
+  if (!usable.empty()) return usable[static_cast<std::size_t>(place) % usable.size()];
+  if (survey.unusable || survey.count > 0)
+    log.warn("--device auto takes the CPU: " + (survey.unusable ? survey.why_none : too_old(0)));
+  return {};
+}
+#endif
+
 /// Returns the GPU of the process number `place` on this machine.
-std::optional<int> gpu_of_process(const std::string& device, int place) {
+std::optional<int> gpu_of_process(const std::string& device, int place, Log& log) {
   if (device == "cpu") return {};
   const bool any = device == kAuto;
-  int number = any ? 0 : gpu_number(device);
+  const int number = any ? 0 : gpu_number(device);
 #if HEED_HAS_CUDA
-  if (any) {
-    const int count = survey_gpus().count;
-    if (count == 0) return {};
-    number = place % count;
-    if (!is_new_enough(number)) return {};
-  }
+  if (any) return any_gpu(place, log);
   check_gpu(number);
   return number;
 #else
   static_cast<void>(number);
   static_cast<void>(place);
+  static_cast<void>(log);
   if (any) return {};
   throw Error("--device " + device +
               ": this heed was built without kernels of GPUs (build it where NVIDIA's CUDA Toolkit is installed, with "
@@ -61,18 +72,18 @@ GpuInfo info_of(std::optional<int> gpu) {
 
 }  // namespace
 
-std::optional<int> chosen_gpu(const std::string& device) {
-  return gpu_of_process(device, 0);
+std::optional<int> chosen_gpu(const std::string& device, Log& log) {
+  return gpu_of_process(device, 0, log);
 }
 
-std::optional<int> chosen_gpu(const std::string& device, Communicator& ranks) {
-  if (ranks.size() == 1) return chosen_gpu(device);
+std::optional<int> chosen_gpu(const std::string& device, Communicator& ranks, Log& log) {
+  if (ranks.size() == 1) return chosen_gpu(device, log);
   const std::vector<std::string> hosts = hosts_of(ranks);
   const auto own_host = hosts.begin() + ranks.rank();
   std::optional<int> gpu;
   std::string id;
   run_together(ranks, [&] {
-    gpu = gpu_of_process(device, static_cast<int>(std::count(hosts.begin(), own_host, *own_host)));
+    gpu = gpu_of_process(device, static_cast<int>(std::count(hosts.begin(), own_host, *own_host)), log);
     if (gpu) id = info_of(gpu).id;
   });
   if (device == kAuto && ranks.any(gpu.has_value())) {

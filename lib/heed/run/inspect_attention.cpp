@@ -57,7 +57,7 @@ class InspectRun {
         log_(log),
         lines_(options.lines.empty() ? std::nullopt : std::optional(NumberRanges::parse("lines", options.lines))),
         report_(options.report, options.output, out, environment, columns),
-        gpu_(chosen_gpu(options.device)),
+        gpu_(chosen_gpu(options.device, log)),
         checkpoint_(load_checkpoint(options.model)),
         parameters_(std::make_shared<PackedParameters<float>>(checkpoint_.parameters, gpu_)),
         decoder_(*checkpoint_.model, checkpoint_.parameters, Precision::float32, parameters_),

@@ -91,7 +91,7 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   if (!options.check && !options.dry_run) interrupts.emplace(is_first ? notice : "");
   SharedInput shared(ranks, in);
   std::istream input(ranks.size() > 1 ? &shared : in.rdbuf());
-  const std::optional<int> gpu = chosen_gpu(options.device, ranks);
+  const std::optional<int> gpu = chosen_gpu(options.device, ranks, log);
   std::optional<TrainSession> made;
   run_together(ranks, [&] { made.emplace(options, input, log, ranks, gpu); });
   TrainSession& session = *made;

@@ -18,6 +18,7 @@
 #include "heed/decode/force.h"
 #include "heed/decode/hypotheses.h"
 #include "heed/decode/parse.h"
+#include "heed/decode/score_rules.h"
 #include "heed/decode/translator.h"
 #include "heed/run/device_choice.h"
 #include "heed/run/partial_output.h"
@@ -29,6 +30,7 @@
 #include "heed/run/translate_input.h"
 #include "heed/run/translate_output.h"
 #include "heed/run/translate_stats.h"
+#include "heed/tensor/memory.h"
 #include "heed/text/strings/unicode.h"
 #include "heed/text/strings/vocabulary.h"
 #include "heed/text/trees/linear_tree.h"
@@ -156,6 +158,7 @@ class TranslateRun {
     if (options_.on_long == OverlongLine::fail) fail_at_long_line();
     const auto begin = std::chrono::steady_clock::now();
     run_together(ranks_, [&] { translate_all(); });
+    if (images_) fail_at_bad_image();
     stats_.end_chunk(seconds_since(begin), is_alone());
   }
 
@@ -244,7 +247,7 @@ class TranslateRun {
     for (Line& line : lines_) {
       if (is_long(line)) {
         if (options_.on_long != OverlongLine::fail) shorten(line);
-      } else if (is_empty(line) && !scoring_) {
+      } else if (is_empty(line) && (images_ || !scoring_)) {
         settle(line, "");
       }
     }
@@ -256,14 +259,28 @@ class TranslateRun {
   /// With --on-long fail: the first line of the chunk that is too long on any rank ends the chunk and the input.
   void fail_at_long_line() {
     const auto own = std::ranges::find_if(lines_, [&](const Line& line) { return is_long(line); });
-    const std::int64_t number = ranks_.smallest(own == lines_.end() ? kNoLine : own->number);
-    if (number == kNoLine) return;
+    if (own == lines_.end())
+      end_at(kNoLine, "");
+    else
+      end_at(own->number, too_long(*own).what());
+  }
+
+  /// The first line of the chunk whose image cannot be read on any rank ends the chunk and the input, if --on-bad-image
+  /// says so.
+  void fail_at_bad_image() {
+    const std::optional<TranslateImages::End> end = images_->end();
+    end_at(end ? end->line : kNoLine, end ? end->error : "");
+  }
+
+  /// Ends the chunk and the input before the first of the lines that the ranks name, unless all are kNoLine. `error` is
+  /// what is wrong with this rank's line.
+  void end_at(std::int64_t line, const std::string& error) {
+    const std::int64_t first = ranks_.smallest(line);
+    if (first == kNoLine) return;
     std::string message;
-    for (const std::string& each :
-         ranks_.gather(own != lines_.end() && own->number == number ? too_long(*own).what() : ""))
-      message += each;
-    input_.end_at(number, Error(message));
-    std::erase_if(lines_, [&](const Line& line) { return line.number >= number; });
+    for (const std::string& each : ranks_.gather(line == first ? error : "")) message += each;
+    input_.end_at(first, Error(message));
+    std::erase_if(lines_, [&](const Line& each) { return each.number >= first; });
   }
 
   /// Returns the error that --on-long fail causes for a line.
@@ -318,11 +335,7 @@ class TranslateRun {
       for (std::size_t b = next++; b < batches_.size(); b = next++) {
         const std::span<const std::size_t> batch(order_.data() + batches_[b].first,
                                                  batches_[b].second - batches_[b].first);
-        if (scoring_) {
-          score(batch);
-        } else {
-          translate(batch, decoders_[static_cast<std::size_t>(thread)]);
-        }
+        compute(batch, decoders_[static_cast<std::size_t>(thread)]);
         finished_ += std::ssize(batch);
         if (thread == 0) show_progress();
       }
@@ -333,11 +346,41 @@ class TranslateRun {
   LineBatchLimits batch_limits() const {
     const bool gpu = translator_.gpu().has_value();
     const int rows = std::max(1, rows_per_sentence());
-    const int words = gpu ? std::max(4096, 131072 / rows) : std::max(256, 1024 / rows);
-    return {.lines = options_.mini_batch > 0 ? options_.mini_batch
-                     : gpu                   ? 4096
-                                             : 128,
+    int words = gpu ? std::max(4096, 131072 / rows) : std::max(256, 1024 / rows), lines = gpu ? 4096 : 128;
+    if (needs_all_scores()) {
+      constexpr std::int64_t kMostScores = std::int64_t{1} << 25;  // of a step: 128 MiB
+      const auto most = static_cast<int>(std::max<std::int64_t>(1, kMostScores / translator_.target().size() / rows));
+      int& limit = translator_.is_parallel() ? words : lines;  // such a model predicts all words in one step
+      limit = std::min(limit, most);
+    }
+    return {.lines = options_.mini_batch > 0 ? options_.mini_batch : lines,
             .tokens = options_.mini_batch_words > 0 ? options_.mini_batch_words : words};
+  }
+
+  /// Returns whether the memory holds the scores of all pieces in a step of the search, and not those of the best.
+  bool needs_all_scores() const {
+    constexpr int kMostPruned = 126;  // a wider beam wants more tokens of a row than LogSoftmaxTopK finds
+    return rows_per_sentence() > kMostPruned || translator_.models() > 1 || trees_ ||
+           search_.search == SearchKind::sample || !score_rules(search_).empty();
+  }
+
+  /// Translates or scores lines as one batch or, where the GPU has not enough memory for them, as two. What a line
+  /// becomes does not depend on the others.
+  void compute(std::span<const std::size_t> lines, Decoder& decoder) {
+    try {
+      return scoring_ ? score(lines) : translate(lines, decoder);
+    } catch (const OutOfGpuMemory&) {
+      if (lines.size() < 2) throw;
+      if (!divides_.exchange(true))
+        log_.info("the GPU has not enough memory for batches of " + format_count(std::ssize(lines)) +
+                  " lines, which are divided (--mini-batch-words N or --mini-batch N makes smaller ones)");
+    }
+    std::vector<std::size_t> left;  // without lines whose image could not be read
+    for (const std::size_t i : lines)
+      if (lines_[i].translate) left.push_back(i);
+    const std::span<const std::size_t> all(left);
+    compute(all.first(all.size() / 2), decoder);
+    compute(all.subspan(all.size() / 2), decoder);
   }
 
   /// Returns whether the chunk is a single batch to translate.
@@ -349,7 +392,7 @@ class TranslateRun {
     if (pool_.size() > 1 && !team_ && !translator_.gpu())
       team_.emplace(std::min(pool_.size(), ThreadTeam::kMostUseful));
     decoders_.front().share_with(team_ ? &*team_ : nullptr);
-    translate(order_, decoders_.front());
+    compute(order_, decoders_.front());
     decoders_.front().share_with(nullptr);
     finished_ = std::ssize(lines_);
     show_progress();
@@ -471,6 +514,8 @@ class TranslateRun {
   // The threads that share the work of one batch. Created for the first chunk that has only one batch.
   std::optional<ThreadTeam> team_;
   std::vector<Decoder> decoders_;  // one for each thread
+  // Whether the user knows that the GPU has not enough memory for some batches.
+  std::atomic<bool> divides_{false};
   // This rank's lines of the chunk.
   std::vector<Line> lines_;
   // The number of lines of lines_ whose output is complete.
@@ -526,7 +571,7 @@ int run_translate(const TranslateOptions& options, std::istream& in, std::ostrea
     }
     run_on_first(self.ranks, [&] { partial.emplace(options.output, options.search.n_best > 0); });
   }
-  const std::optional<int> gpu = chosen_gpu(options.device, self.ranks);
+  const std::optional<int> gpu = chosen_gpu(options.device, self.ranks, self.log);
   std::optional<TranslateRun> run;
   run_together(self.ranks, [&] { run.emplace(options, in, self, gpu, partial ? &*partial : nullptr); });
   check_same(self.ranks, "translates", [&] { return describe_files(options); });

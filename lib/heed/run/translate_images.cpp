@@ -18,10 +18,8 @@ std::vector<std::size_t> TranslateImages::read(const std::vector<TranslateLine>&
       ImageReader::append_ids(image, ids.back());
       readable.push_back(i);
     } catch (const Error& error) {
-      const Error placed(Position{name_, line.number}, error.what());
-      if (on_bad_ == BadImage::fail) throw placed;
       bad.push_back(i);
-      count(line.number, placed.what());
+      count(line.number, Error(Position{name_, line.number}, error.what()).what());
     }
   }
   return readable;
@@ -36,7 +34,8 @@ void TranslateImages::count(std::int64_t line, const std::string& error) {
 }
 
 void TranslateImages::report(Log& log) const {
-  if (bad_ > 0) log.warn(error_ + "; lines left empty because their image cannot be read: " + format_count(bad_));
+  if (bad_ > 0 && on_bad_ != BadImage::fail)
+    log.warn(error_ + "; lines left empty because their image cannot be read: " + format_count(bad_));
 }
 
 }  // namespace heed

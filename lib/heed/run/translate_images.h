@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,11 +21,19 @@ class TranslateImages {
       : reader_(images, input), name_(std::move(name)), on_bad_(on_bad) {}
 
   /// Reads the images of the lines `batch` of `lines`. Appends the ids of each image that could be read to `ids`, and
-  /// returns the indices of their lines; the other lines are appended to `bad`. Throws Error for the first image that
-  /// cannot be read, unless --on-bad-image says otherwise.
+  /// returns the indices of their lines; the other lines are appended to `bad`.
   std::vector<std::size_t> read(const std::vector<TranslateLine>& lines, std::span<const std::size_t> batch,
                                 std::vector<std::vector<std::int32_t>>& ids, std::vector<std::size_t>& bad);
-  /// Warns of the images that could not be read.
+  /// An image that cannot be read and that ends the input.
+  struct End {
+    std::int64_t line;
+    std::string error;
+  };
+  /// Returns the first image that could not be read, if --on-bad-image says that it ends the input.
+  std::optional<End> end() const {
+    return bad_ > 0 && on_bad_ == BadImage::fail ? std::optional(End{first_, error_}) : std::nullopt;
+  }
+  /// Warns of the images that could not be read, unless they end the input.
   void report(Log& log) const;
 
  private:

@@ -1,7 +1,6 @@
 #include "heed/tensor/arena.h"
 
 #include <algorithm>
-#include <exception>
 
 namespace heed {
 namespace {
@@ -39,7 +38,7 @@ void* Arena::allocate(std::size_t bytes) {
     const std::size_t generous = std::max({bytes, reserved() / 2, kFirstBlock});
     try {
       add_block(generous);
-    } catch (const std::exception&) {
+    } catch (const OutOfGpuMemory&) {
       if (generous == bytes) throw;
       add_block(bytes);
     }

@@ -19,6 +19,12 @@ void check_gpu(int number) {
                 std::to_string(survey.count) + ", counted from cuda:0");
 }
 
+std::string too_old(int number) {
+  return "the GPU cuda:" + std::to_string(number) + ", " + gpu_info(number).name +
+         ", is too old: heed needs compute capability " + std::to_string(kOldestMajor) +
+         ".0 or later (use --device cpu)";
+}
+
 #ifdef __CUDACC__
 
 GpuSurvey survey_gpus() {
@@ -27,7 +33,7 @@ GpuSurvey survey_gpus() {
   cudaGetLastError();
   if (error == cudaSuccess && count > 0) {
     const std::string why_not = load_cublas_lt();
-    return {why_not.empty() ? count : 0, why_not};
+    return {why_not.empty() ? count : 0, why_not, !why_not.empty()};
   }
   cudaDriverGetVersion(&driver);
   cudaRuntimeGetVersion(&runtime);
@@ -35,9 +41,11 @@ GpuSurvey survey_gpus() {
     return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
   };
   if (driver == 0) return {0, "no GPU here: NVIDIA's driver is not installed (use --device cpu)"};
-  if (driver < runtime)
-    return {0, "the driver of the GPU is too old: it knows CUDA " + version(driver) + ", heed needs " +
-                   version(runtime) + " (install a newer driver, or use --device cpu)"};
+  if (error == cudaErrorInsufficientDriver)
+    return {0,
+            "the driver of the GPU is too old: it knows CUDA " + version(driver) + ", heed needs " + version(runtime) +
+                " (install a newer driver, or use --device cpu)",
+            true};
   return {0, std::string("no GPU here (use --device cpu): ") + cudaGetErrorString(error)};
 }
 
@@ -63,10 +71,7 @@ CudaDevice::CudaDevice(int number, Precision precision) : context_{arena_, host_
   };
   context_.number = number;
   check(cudaSetDevice(number));
-  if (!is_new_enough(number))
-    throw Error("the GPU cuda:" + std::to_string(number) + ", " + gpu_info(number).name +
-                ", is too old: heed needs compute capability " + std::to_string(kOldestMajor) +
-                ".0 or later (use --device cpu)");
+  if (!is_new_enough(number)) throw Error(too_old(number));
   check(cudaStreamCreateWithFlags(&context_.stream, cudaStreamNonBlocking));
 }
 
@@ -94,7 +99,6 @@ GpuInfo gpu_info(int) {
 
 CudaDevice::CudaDevice(int number, Precision precision) : context_{arena_, host_arena_, precision} {
   check_gpu(number);
-  static_cast<void>(kOldestMajor);
 }
 
 CudaDevice::~CudaDevice() = default;

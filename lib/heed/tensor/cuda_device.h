@@ -10,7 +10,8 @@ namespace heed {
 /// The GPUs of this machine.
 struct GpuSurvey {
   int count = 0;
-  std::string why_none;  ///< why there is none, and what to do; empty where there is one
+  std::string why_none = {};  ///< why there is none, and what to do; empty where there is one
+  bool unusable = false;      ///< true where there is one that heed cannot use, with count 0
 };
 GpuSurvey survey_gpus();
 
@@ -18,6 +19,8 @@ GpuSurvey survey_gpus();
 void check_gpu(int number);
 /// Returns whether the kernels are compiled for a GPU as old as this one, which must exist.
 bool is_new_enough(int number);
+/// Returns a message that says that a GPU is not new enough.
+std::string too_old(int number);
 
 /// Two names of a GPU: one for people, and one that tells GPUs apart.
 struct GpuInfo {

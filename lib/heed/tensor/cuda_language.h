@@ -63,6 +63,7 @@ void launch(const CudaContext& device, const LaunchShape& shape, void (*kernel)(
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
     throw Error(std::string("the GPU refuses a kernel: ") + cudaGetErrorString(error));
 #else
+  (emulation::require_memory_of_gpu(arguments), ...);
   emulation::run_grid({shape.blocks}, {shape.threads}, shape.shared_bytes, [&] { kernel(arguments...); });
 #endif
 }

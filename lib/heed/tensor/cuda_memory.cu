@@ -20,13 +20,15 @@ void check(cudaError_t error, const char* what) {
 
 void* allocate(std::size_t bytes) {
   void* memory = nullptr;
-  if (cudaMalloc(&memory, bytes) == cudaSuccess) return memory;
+  const cudaError_t error = cudaMalloc(&memory, bytes);
+  if (error == cudaSuccess) return memory;
+  if (error != cudaErrorMemoryAllocation) check(error, "the GPU has failed");  // in a kernel before
   cudaGetLastError();  // so that later calls do not report it again
   std::size_t left = 0, all = 0;
   cudaMemGetInfo(&left, &all);
-  throw Error("the GPU has no " + std::to_string(bytes >> 20) + " MiB of memory left (" + std::to_string(left >> 20) +
-              " of " + std::to_string(all >> 20) +
-              " MiB are free): lower --mini-batch-words, or the size of the model");
+  throw OutOfGpuMemory("the GPU has no " + std::to_string(bytes >> 20) + " MiB of memory left (" +
+                       std::to_string(left >> 20) + " of " + std::to_string(all >> 20) +
+                       " MiB are free): lower --mini-batch-words, or the size of the model");
 }
 
 void free(void* memory, std::size_t) {

@@ -10,7 +10,8 @@ namespace heed {
 
 /// The alignment in bytes of memory of a GPU: cuBLASLt wants it for the memory of partial sums.
 constexpr std::size_t kGpuAlignment = 256;
-/// The memory of the current GPU, aligned to kGpuAlignment. allocate() throws Error where the GPU has not as much left.
+/// The memory of the current GPU, aligned to kGpuAlignment. allocate() throws OutOfGpuMemory where the GPU has not as
+/// much left.
 extern const MemorySource kGpuMemory;
 /// Memory of the host that is locked for the GPU, which copies from and to it while the host goes on. It is expensive
 /// to allocate.

@@ -45,7 +45,8 @@ class DeviceMemory {
 
   std::byte* data() const { return device_.is_host() ? reinterpret_cast<std::byte*>(pages_.data()) : on_gpu_; }
   std::size_t size() const { return device_.is_host() ? pages_.size() : gpu_bytes_; }
-  /// Enlarges the memory to at least `bytes` and keeps the contents. The address of the memory may change.
+  /// Enlarges the memory to at least `bytes` and keeps the contents. The address of the memory may change. Throws
+  /// OutOfGpuMemory where the GPU has not as much; the memory is then as before.
   void grow(std::size_t bytes) {
     if (device_.is_host()) return pages_.grow(bytes);
     if (bytes <= gpu_bytes_) return;
@@ -58,6 +59,16 @@ class DeviceMemory {
     }
     on_gpu_ = larger;
     gpu_bytes_ = bytes;
+  }
+  /// Enlarges the memory to twice as much as grow(), if the GPU has as much, so that memory that is enlarged again and
+  /// again is seldom copied. On the host, pages that are not written take no memory.
+  void grow_ahead(std::size_t bytes) {
+    if (bytes <= size()) return;
+    try {
+      grow(2 * bytes);
+    } catch (const OutOfGpuMemory&) {
+      grow(bytes);
+    }
   }
 
  private:

@@ -2,7 +2,15 @@
 
 #include <cstddef>
 
+#include "heed/base/error.h"
+
 namespace heed {
+
+/// The exception that says that a GPU has not as much memory left. Less work at once may be possible.
+class OutOfGpuMemory : public Error {
+ public:
+  using Error::Error;
+};
 
 /// The alignment of tensors in bytes: the size of a cache line and of the widest vector registers (AVX-512).
 constexpr std::size_t kMemoryAlignment = 64;

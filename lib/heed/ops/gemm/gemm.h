@@ -93,10 +93,10 @@ void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t
 void round_matrix(CudaContext& device, const float* x, std::int64_t stride, std::int64_t rows, std::int64_t columns,
                   Bfloat16* to);
 /// Computes C = A B^T like the other gemm_rows(), with 8-bit integers. The sums are 32-bit integers and exact. n and k
-/// must be multiples of kGpuInt8Block.
+/// must be multiples of kGpuInt8Block, and m at least kGpuInt8Rows.
 void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const std::int8_t* a,
                const std::int8_t* b, std::int32_t* c);
-constexpr std::int64_t kGpuInt8Block = 16;
+constexpr std::int64_t kGpuInt8Block = 16, kGpuInt8Rows = 32;
 
 /// Returns whether matrix products of a GPU multiply bfloat16 numbers: with `Precision::bfloat16`.
 inline bool takes_bfloat16(const CudaContext& device) {

@@ -348,7 +348,9 @@ class LibraryProduct {
     check(status);
     constexpr std::int64_t kMany = 4096;
     for (int i = 0; i < count; ++i) {
-      const Algorithm& algorithm = results[static_cast<std::size_t>(i)].algo;
+      const cublasLtMatmulHeuristicResult_t& result = results[static_cast<std::size_t>(i)];
+      if (result.state != CUBLAS_STATUS_SUCCESS) continue;
+      const Algorithm& algorithm = result.algo;
       if (!independent || (can_compute(algorithm, 1, sizes.k) && can_compute(algorithm, kMany, sizes.k)))
         out.push_back(algorithm);
     }
@@ -432,6 +434,8 @@ class LibraryProduct {
     };
     const GemmOperand<Operand> a{at.a, terms_.a.stride, terms_.a.transposed},
         b{at.b, terms_.b.stride, terms_.b.transposed};
+    emulation::require_memory_of_gpu(at);
+    emulation::require_memory_of_gpu(terms_.finish.bias);
     emulation::run_grid({1}, {1}, 0, [&] {
       for (std::int64_t i = 0; i < at.m; ++i)
         for (std::int64_t j = 0; j < terms_.n; ++j) {
@@ -530,10 +534,12 @@ bool multiply_and_finish(CudaContext& device, Rows rows, std::int64_t m, std::in
   };
   const auto like_others = [&](const std::vector<Algorithm>& suggestions) {
     const std::optional<Algorithm> base = algorithm_for(others, first);
-    if constexpr (!std::is_same_v<T, std::int32_t>)
-      if (base)
-        return std::optional(
-            first_with_bits_of<Operand, T, C>(device, *base, suggestions, n, k, finish.bias != nullptr, finish.relu));
+    if constexpr (!std::is_same_v<T, std::int32_t>) try {
+        if (base)
+          return std::optional(
+              first_with_bits_of<Operand, T, C>(device, *base, suggestions, n, k, finish.bias != nullptr, finish.relu));
+      } catch (const OutOfGpuMemory&) {  // a faster algorithm is not worth a failure
+      }
     return base;
   };
   const ProductMemory<Operand, C> memory{m, k, a.data, b.data, c};
@@ -615,6 +621,11 @@ void round_matrix(CudaContext& device, const float* x, std::int64_t stride, std:
     rows = 1;
   }
   constexpr int kPack = 8;
+  if (const std::int64_t rest = columns % kPack; rows == 1 && columns > kPack && rest != 0) {
+    const std::int64_t whole = columns - rest;
+    round_matrix(device, x, whole, 1, whole, to);
+    return round_matrix(device, x + whole, rest, 1, rest, to + whole);
+  }
   if (takes_packs<kPack>(columns, x, to) && takes_packs<kPack>(stride))
     launch(device, shape_for_elements(rows * columns / kPack), round_kernel<kPack>, x, stride, to, rows, columns);
   else
@@ -624,7 +635,8 @@ void round_matrix(CudaContext& device, const float* x, std::int64_t stride, std:
 void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const std::int8_t* a,
                const std::int8_t* b, std::int32_t* c) {
   if (n % kGpuInt8Block != 0 || k % kGpuInt8Block != 0) throw Error("internal: int8 products have whole blocks");
-  if (m == 0 || n == 0) return;
+  if (m < kGpuInt8Rows) throw Error("internal: cuBLASLt may have no algorithm for int8 products of so few rows");
+  if (n == 0) return;
   multiply(device, Rows::exact, m, n, k, std::int32_t{1}, GemmOperand<std::int8_t>{a, k},
            GemmOperand<std::int8_t>{b, k, true}, std::int32_t{0}, c, n);
 }
