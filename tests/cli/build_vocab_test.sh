@@ -68,6 +68,7 @@ expect 2 '' 'build-vocab: unknown option --max-sise: did you mean --max-size?' "
 expect 2 '' 'build-vocab: unknown option --symbols: did you mean --merges? (subword-nmt)' "$build_vocab" --symbols 5
 expect 2 '' 'build-vocab: --byte-fallback: --type bpe has no such thing (--type unigram has)' "$build_vocab" --byte-fallback
 expect 2 '' 'build-vocab: --format: sets the format of the table of --dev (give --dev too)' "$build_vocab" --format json "$en"
+expect 0 '*' '\[*{"size": 100, *\]' "$build_vocab" -s 400 --dev "$en" --format json "$en"
 expect 2 '' 'build-vocab: --dev: varies --max-size*' "$build_vocab" --dev "$en" --merges 5 "$en"
 expect 2 '' 'build-vocab: --total-symbols: needs --merges' "$build_vocab" --total-symbols "$en"
 expect 2 '' 'build-vocab: --dict-input: does not say where sentences end*' "$build_vocab" --dict-input --type char "$en"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests every program with closed standard streams, and with outputs that are symbolic links.
+# Tests every program with closed standard streams, with outputs that are symbolic links or also inputs, and with logs.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 
 head -n 60 "$HEED_SOURCE/data/train.en" >a.en
@@ -48,11 +48,47 @@ ln -s files/average.h5 average.h5
 for _ in new old; do expect 0 '' '' "$HEED_BIN/train" -q --average m.h5 -o average.h5; done
 [ -L average.h5 ] || fail "train --average replaced the link"
 [ "$(ls -A files | tr '\n' ' ')" = 'average.h5 file m.h5 new ' ] || fail "beside the files: $(ls -A files)"
+ln -s a.en to-a.en
 ln -s /proc/self/fd/1 like-dev-stdout
 expect 0 '' '' bash -c "'$HEED_BIN/tokenize' -i a.en -o like-dev-stdout >through"
 cmp -s out through || fail "-o /dev/stdout into a file gives something else"
 echo before >through
 expect 0 '' '' bash -c "('$HEED_BIN/tokenize' -i a.en -o like-dev-stdout; echo after) >>through"
 { echo before; cat out; echo after; } | cmp -s - through || fail "-o /dev/stdout >>through replaces what the file holds"
+
+# No output takes the place of an input or of another output, and no file has an empty name.
+spoils() {
+  expect 2 '' "${3##*/}: $1: is also the file of $2, and one would spoil the other (name another file)" "${@:3}"
+}
+cp a.en before
+spoils '-o a.en' -i "$HEED_BIN/tokenize" -i a.en -o a.en
+spoils '-o to-a.en' -i "$HEED_BIN/tokenize" -i "$PWD/./a.en" -o to-a.en
+spoils '--log a.en' -i "$HEED_BIN/tokenize" -i a.en --log a.en
+spoils '-o a.en' 'an input' "$HEED_BIN/build-vocab" a.fr a.en -o a.en
+spoils '-o v' --codes-output "$HEED_BIN/build-vocab" --type bpe -s 110 a.en -o v --codes-output ./v
+spoils '-o m.h5' -m "$HEED_BIN/translate" -m m.h5 -i a.en -o m.h5
+spoils '-o a.en' 'an input' "$HEED_BIN/bleu" a.en -i a.fr -o a.en
+spoils '-o a.fr' -t "$HEED_BIN/inspect-attention" -m m.h5 -i a.en -t a.fr -o a.fr
+spoils '--plot p.svg' --heatmap "$HEED_BIN/kernel-regression" --make --plot p.svg --heatmap p.svg
+spoils '-o m.h5' --average "$HEED_BIN/train" --average m.h5 -o m.h5
+cmp -s before a.en || fail "a refused output has changed a.en"
+[ -e v ] && fail "build-vocab wrote one of two outputs with one name"
+expect 0 '' '' "$HEED_BIN/tokenize" -i /dev/null -o /dev/null --log /dev/null
+expect 2 '' 'tokenize: -i: the name of the file is empty (name a file)' "$HEED_BIN/tokenize" -i "" -o out
+expect 2 '' 'bleu: an input: the name of the file is empty (name a file)' "$HEED_BIN/bleu" "" -i a.fr
+expect 1 '' 'build-vocab: missing/codes: cannot open for writing: No such file or directory' \
+  "$HEED_BIN/build-vocab" --type bpe -s 110 a.en -o v --codes-output missing/codes
+[ -e v ] && fail "build-vocab wrote a vocabulary before it noticed that the folder of the codes is missing"
+
+# A log has the error that ends a program, and stderr has the messages of a log that cannot be written.
+expect 1 '' 'tokenize: missing: cannot open: No such file or directory' "$HEED_BIN/tokenize" -i missing --log log
+cmp -s stderr log || fail "--log lacks the error: $(cat log)"
+printf 'a \xff\n' >invalid
+if [ -w /dev/full ]; then
+  expect 0 '*' $'tokenize: warning: /dev/full: cannot write: No space left on device (all messages come here from now on)
+tokenize: warning: invalid:1:3: invalid UTF-8*' "$HEED_BIN/tokenize" -i invalid --log /dev/full
+fi
+expect 1 '' 'tokenize: files: cannot open for writing: Is a directory' "$HEED_BIN/tokenize" --log files <a.en
+expect 1 '' 'tokenize: files: is a folder (name a file)' "$HEED_BIN/tokenize" --config files <a.en
 
 finish

@@ -44,7 +44,7 @@ struct Options {
     visit(other, {.name = "other", .help = "too", .letter = 'q', .alias = "ot"});
     visit(shape, {.name = "shape", .help = "which", .only = kSolids});
     visit(limit, {.name = "max-limit", .help = "until", .value = "N"});
-    visit(best, {.name = "n-best", .help = "list", .value = "N", .implicit = "5"});
+    visit(best, {.name = "n-best", .help = "list", .value = "N", .min = 0, .max = 1000, .implicit = "5"});
     visit(sets, {.name = "train-sets", .help = "two", .value = "SRC TGT", .letter = 't'});
     visit(words, {.name = "word", .help = "one at a time", .value = "W", .repeated = true});
     visit(output, {.name = "output", .help = "where", .value = "FILE", .letter = 'o'});
@@ -127,6 +127,9 @@ TEST_CASE("an optional value is taken only where it fits") {
   const Options o = parse({"--n-best", "file"});
   CHECK(o.best == 5);
   CHECK(o.files == std::vector<std::string>{"file"});
+  // A number is meant as the value, also where it is out of range.
+  CHECK_THROWS_WITH_AS(parse({"--n-best", "5000"}), "--n-best 5000: must be between 0 and 1000", UsageError);
+  CHECK_THROWS_WITH_AS(parse({"--n-best", "-1", "file"}), "--n-best -1: must be between 0 and 1000", UsageError);
 }
 
 TEST_CASE("the last of two wins, and aliases work with one dash and with two") {

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <iostream>
 
+#include "heed/base/error.h"
 #include "heed/base/terminal.h"
 #include "heed/base/utf8.h"
 
@@ -74,7 +76,7 @@ std::string StatusLine::fit(int width) const {
 /// the user has made the terminal narrower, the terminal has wrapped the status line onto further rows below the
 /// cursor, and kErase erases these rows too.
 void Log::erase_status() {
-  if (status_shown_) out_ << kErase << std::flush;
+  if (status_shown_) put(kErase);
   status_shown_ = false;
   if (terminal_ == STDERR_FILENO) status_on_stderr = false;
 }
@@ -83,11 +85,20 @@ void erase_status_on_stderr() {
   if (status_on_stderr && ::write(STDERR_FILENO, kErase, std::strlen(kErase)) < 0) return;
 }
 
+void Log::put(const std::string& text) {
+  try {
+    *out_ << text << std::flush;
+  } catch (const Error& error) {
+    out_ = &std::cerr;
+    *out_ << name_ << ": warning: " << error.what() << " (all messages come here from now on)\n" << text << std::flush;
+  }
+}
+
 void Log::write(Verbosity needed, const char* prefix, const std::string& line) {
   if (static_cast<int>(verbosity_) < static_cast<int>(needed)) return;
   const std::lock_guard lock(mutex_);
   erase_status();
-  out_ << name_ << ": " << prefix << line << '\n' << std::flush;
+  put(name_ + ": " + prefix + line + '\n');
 }
 
 std::string Log::info_text(const std::string& line) const {
@@ -98,7 +109,7 @@ void Log::plain(const std::string& line) {
   if (quiet()) return;
   const std::lock_guard lock(mutex_);
   erase_status();
-  out_ << line << '\n' << std::flush;
+  put(line + '\n');
 }
 
 void Log::status(const StatusLine& line) {
@@ -107,7 +118,7 @@ void Log::status(const StatusLine& line) {
   if (data_line_open_) return;
   // The status line never uses the last column of the terminal: some terminals begin a new row after a character in the
   // last column.
-  out_ << kErase + line.fit(terminal_width(terminal_) - 1) + "\r" << std::flush;
+  put(kErase + line.fit(terminal_width(terminal_) - 1) + "\r");
   status_shown_ = true;
   if (terminal_ == STDERR_FILENO) status_on_stderr = true;
 }

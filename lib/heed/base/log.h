@@ -43,7 +43,7 @@ class Log {
   /// Makes a log on `out` whose lines start with "name: ". `terminal` is the file descriptor of the terminal that `out`
   /// writes to, where status lines are drawn; a negative number means that `out` is not a terminal.
   Log(std::ostream& out, std::string name, Verbosity verbosity = Verbosity::normal, int terminal = -1)
-      : out_(out), name_(std::move(name)), verbosity_(verbosity), terminal_(terminal) {}
+      : out_(&out), name_(std::move(name)), verbosity_(verbosity), terminal_(terminal) {}
 
   ~Log() { clear_status(); }
   Log(const Log&) = delete;
@@ -74,10 +74,13 @@ class Log {
   const std::string& name() const { return name_; }
 
  private:
+  /// Writes text. Where the log's stream throws Error, as that of a file on a full disk, the text and the error go to
+  /// stderr, and so does everything after them.
+  void put(const std::string& text);
   void write(Verbosity needed, const char* prefix, const std::string& line);
   void erase_status();
 
-  std::ostream& out_;
+  std::ostream* out_;
   std::string name_;
   Verbosity verbosity_;
   int terminal_;

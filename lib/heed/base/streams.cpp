@@ -89,6 +89,17 @@ class OwningIstream : public std::istream {
   GzipInput gzip_;
 };
 
+/// An output stream that owns its stream buffer.
+class OwningOstream : public std::ostream {
+ public:
+  explicit OwningOstream(std::unique_ptr<FdStreamBuf> file) : std::ostream(file.get()), file_(std::move(file)) {
+    exceptions(std::ios::badbit);
+  }
+
+ private:
+  std::unique_ptr<FdStreamBuf> file_;
+};
+
 /// Returns the number of the open file descriptor that a path names, such as 1 for /dev/fd/1 or /proc/self/fd/1;
 /// returns nothing for other paths.
 std::optional<int> descriptor_named(std::string_view path) {
@@ -262,6 +273,12 @@ std::unique_ptr<std::istream> open_input(const std::string& path) {
   if (const Compression* compression = compression_of_name(path))
     throw Error(Position{path}, "is " + std::string(compression->name) + " data by its name" + advice(*compression));
   return std::make_unique<OwningIstream>(std::move(file), path);
+}
+
+std::unique_ptr<std::ostream> open_for_appending(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) throw Error(Position{path}, "cannot open for writing: " + errno_text());
+  return std::make_unique<OwningOstream>(std::make_unique<FdStreamBuf>(fd, path, true));
 }
 
 std::string target_of_output(const std::string& path) {

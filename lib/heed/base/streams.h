@@ -78,6 +78,10 @@ bool is_typed(const std::istream& in);
 /// or like compressed data.
 void check_text_start(std::string_view bytes, const Position& where);
 
+/// Opens a file for writing behind its end, and creates it if it does not exist. Throws Error, with the file's name,
+/// when the file cannot be opened; writes to the stream throw Error too.
+std::unique_ptr<std::ostream> open_for_appending(const std::string& path);
+
 /// Returns the name of an input for messages: "standard input" for the paths "-" and "", other paths unchanged.
 std::string input_name(const std::string& path);
 

@@ -31,10 +31,12 @@ bool looks_like_option(const std::string& word) {
   return word.size() > 1 && word[0] == '-' && !(word[1] >= '0' && word[1] <= '9') && word[1] != '.';
 }
 
-/// Returns whether a word of the command line can be the value of a field. A field without a value keeps `word` as
-/// its value after the test; a field with a value keeps this value.
+/// Returns whether a word of the command line is meant as the value of a field: a number that is out of range is, too.
+/// A field without a value keeps `word` as its value after the test; a field with a value keeps this value.
 bool accepts(const Field& field, const std::string& word) {
   if (looks_like_option(word)) return false;
+  const bool takes_number = field.kind == Field::Kind::integer || field.kind == Field::Kind::real;
+  if (takes_number && word.find_first_not_of("+-.0123456789") == std::string::npos) return true;
   const std::vector<std::string> before = field.get_text();
   try {
     field.set_text(std::span(&word, 1));

@@ -49,7 +49,9 @@ struct CommonOptions {
     visit.section("Common");
     visit(quiet, {.name = "quiet", .help = "print only warnings and errors; --log gets all messages", .letter = 'q'});
     visit(verbose, {.name = "verbose", .help = "print more messages", .letter = verbose_letter});
-    visit(log, {.name = "log", .help = "write messages to FILE instead of stderr", .value = "FILE"});
+    visit(
+        log,
+        {.name = "log", .help = "write messages to FILE instead of stderr", .value = "FILE", .file = FileUse::written});
   }
 };
 

@@ -1,10 +1,10 @@
 #include "heed/config/config_file.h"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 
 #include "heed/base/line_io.h"
+#include "heed/base/streams.h"
 #include "heed/config/unknown_option.h"
 
 namespace heed {
@@ -127,10 +127,9 @@ void at_line(const std::string& path, std::int64_t line, const Act& act) {
 }  // namespace
 
 ConfigFile::ConfigFile(const std::string& path) : path_(path) {
-  std::ifstream in(path);
-  if (!in) throw Error(Position{path}, "cannot open the configuration file: " + errno_text());
+  const std::unique_ptr<std::istream> in = open_input(path);
   std::int64_t number = 0;
-  for (std::string line; std::getline(in, line);) {
+  for (std::string line; std::getline(*in, line);) {
     if (++number == 1) marked_ = take_byte_order_mark(line, {path, number});
     at_line(path, number, [&] {
       const std::string text = trimmed(line);

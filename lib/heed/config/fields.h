@@ -17,6 +17,9 @@
 
 namespace heed {
 
+/// What a program does with the file that a field names, or with the files of a list.
+enum class FileUse { none, read, written };
+
 /// The description of one field of a struct of options or configuration values. Such a struct lists its fields once, in
 /// a member function
 ///
@@ -38,10 +41,11 @@ namespace heed {
 ///
 /// A visitor may change the value of the selecting field while it visits the field; FieldList::relist() does.
 struct FieldInfo {
-  std::string_view name;        ///< name of the option without dashes, in kebab-case: "max-order"
-  std::string_view help;        ///< explanation in --help: one line without a full stop
-  std::string_view value = {};  ///< placeholder for the value in --help: N, FILE, P
-  char letter = 0;              ///< one-letter form of the option; 0 for none
+  std::string_view name;         ///< name of the option without dashes, in kebab-case: "max-order"
+  std::string_view help;         ///< explanation in --help: one line without a full stop
+  std::string_view value = {};   ///< placeholder for the value in --help: N, FILE, P
+  FileUse file = FileUse::none;  ///< what the program does with a file whose name is the value
+  char letter = 0;               ///< one-letter form of the option; 0 for none
   /// The second name of the option, without dashes. An option with the alias "tok" is accepted as --tok and, as in
   /// sacreBLEU, as -tok.
   std::string_view alias = {};

@@ -98,7 +98,8 @@ struct AttentionReportOptions {
           {.name = "stats", .help = "how sharp each head is over all lines, how far it looks, and its share on </s>"});
     visit(gold, {.name = "gold",
                  .help = "compare each head's links with the word alignments in FILE: alignment error rate",
-                 .value = "FILE"});
+                 .value = "FILE",
+                 .file = FileUse::read});
     visit.section("Presentation");
     visit(
         format,

@@ -81,16 +81,27 @@ struct BleuToolOptions {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Input and output");
-    visit(references, {.name = "references", .help = "reference translations", .value = "REF", .positional = true});
+    visit(references, {.name = "references",
+                       .help = "reference translations",
+                       .value = "REF",
+                       .file = FileUse::read,
+                       .positional = true});
     visit(num_refs, {.name = "num-refs",
                      .help = "REF holds N references on each line, separated by TABs",
                      .value = "N",
                      .alias = "nr",
                      .min = 1,
                      .max = 1000});
-    visit(input,
-          {.name = "input", .help = "score these files instead of standard input", .value = "HYP", .letter = 'i'});
-    visit(output, {.name = "output", .help = "write the scores to FILE", .value = "FILE", .letter = 'o'});
+    visit(input, {.name = "input",
+                  .help = "score these files instead of standard input",
+                  .value = "HYP",
+                  .file = FileUse::read,
+                  .letter = 'i'});
+    visit(output, {.name = "output",
+                   .help = "write the scores to FILE",
+                   .value = "FILE",
+                   .file = FileUse::written,
+                   .letter = 'o'});
     visit(threads, {.name = "threads",
                     .help = "number of threads (0: one for each processor)",
                     .value = "N",
@@ -156,7 +167,8 @@ struct BleuToolOptions {
     visit.section("Trees");
     visit(evalb_params, {.name = "evalb-params",
                          .help = "evalb's parameter file (the parameters of COLLINS.prm if not given)",
-                         .value = "FILE"});
+                         .value = "FILE",
+                         .file = FileUse::read});
     visit(evalb_unlabelled, {.name = "evalb-unlabelled", .help = "a bracket is right also with another label"});
     visit(evalb_gold_tags,
           {.name = "evalb-gold-tags", .help = "let the gold tree decide for both trees which words are punctuation"});
@@ -200,7 +212,8 @@ struct BleuToolOptions {
     visit(seed, {.name = "seed", .help = "seed of the random numbers, which are NumPy's", .value = "N", .min = 0});
     visit(baseline, {.name = "baseline",
                      .help = "compare systems with this one, by --paired-bs unless --paired-ar is given",
-                     .value = "HYP"});
+                     .value = "HYP",
+                     .file = FileUse::read});
     visit.section("Report");
     visit(score_only, {.name = "score-only", .help = "print only the numbers", .letter = 'b'});
     visit(width, {.name = "width",
@@ -229,10 +242,11 @@ struct BleuToolOptions {
 };
 
 /// Scores hypotheses (options.input, or `in`) against options.references and writes the report to `out`. Reads all
-/// files line by line at the same time. Memory does not grow with the files; only tests of significance keep 8 bytes
-/// for each statistic of each line. Returns the exit code: 0; 3 when a score is worse than options.fail_under or
-/// options.fail_drop allows; or 1 when multi-bleu finds no reference text. Throws UsageError when options contradict
-/// each other, and Error for unreadable, empty or unequally long files.
+/// files line by line at the same time. Memory does not grow with the files; only tests of significance keep
+/// some numbers of 4 or 8 bytes for each statistic of each line and system, and for each thread. Returns the exit code:
+/// 0; 3 when a score is worse than options.fail_under or options.fail_drop allows; or 1 when multi-bleu finds no
+/// reference text. Throws UsageError when options contradict each other, and Error for unreadable, empty or unequally
+/// long files.
 int run_bleu(const BleuToolOptions& options, std::istream& in, std::ostream& out, Log& log);
 
 /// Returns the name, purpose, usage and examples of `bleu`, and the option names of other toolkits.

@@ -23,7 +23,8 @@ struct ShortlistOptions {
     visit.section("Shortlist");
     visit(texts, {.name = "shortlist",
                   .help = "learn a shortlist from SOURCE and TARGET, two parallel texts of pieces",
-                  .value = "FILE"});
+                  .value = "FILE",
+                  .file = FileUse::read});
     visit(best,
           {.name = "best", .help = "keep the N likeliest target pieces of each source piece", .value = "N", .min = 1});
     visit(frequent,
@@ -35,7 +36,8 @@ struct ShortlistOptions {
                        .max = 1000});
     visit(alignments, {.name = "alignments",
                        .help = "count the alignment links (0-0 1-2) in FILE instead of learning IBM Model 1",
-                       .value = "FILE"});
+                       .value = "FILE",
+                       .file = FileUse::read});
   }
 };
 

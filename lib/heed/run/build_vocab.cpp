@@ -527,8 +527,10 @@ int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ost
     write_counts(count_pieces(learning.corpora[i].words, model.subwords(), learning.corpora[i].sentences),
                  options.write_vocabulary[i]);
   model.write(out);
-  log.info(format_count(model.size()) + " pieces from " + format_count(learning.lines) + " lines, " +
-           format_count(learning.occurrences) + " words (" + format_count(learning.different) + " different)");
+  // Without this line, stderr is the report alone, which another program can read.
+  if (options.dev.empty() || options.format != CoverageFormat::json)
+    log.info(format_count(model.size()) + " pieces from " + format_count(learning.lines) + " lines, " +
+             format_count(learning.occurrences) + " words (" + format_count(learning.different) + " different)");
   if (!options.dev.empty()) report_coverage(learning, steps, options, std::move(dev), log);
   return 0;
 }

@@ -97,28 +97,38 @@ struct BuildVocabOptions {
                             .max = 65536});
     visit(dev, {.name = "dev",
                 .help = "report how vocabularies of a quarter, half, all and twice the size cover this text",
-                .value = "FILE"});
+                .value = "FILE",
+                .file = FileUse::read});
     visit(format, {.name = "format", .help = "format of the report of --dev, which goes to standard error"});
     first_stage.fields(visit);
     shortlist.fields(visit);
     visit.section("Input and output");
-    visit(files, {.name = "file", .help = "texts to learn from", .value = "FILE", .positional = true});
+    visit(files,
+          {.name = "file", .help = "texts to learn from", .value = "FILE", .file = FileUse::read, .positional = true});
     visit(input, {.name = "input",
                   .help = "text to learn from; the same as FILE without the option",
                   .value = "FILE",
+                  .file = FileUse::read,
                   .letter = 'i',
                   .repeated = true});
     visit(dict_input, {.name = "dict-input", .help = "each line of the input is a token and its count"});
-    visit(output, {.name = "output", .help = "write the vocabulary to FILE", .value = "FILE", .letter = 'o'});
+    visit(output, {.name = "output",
+                   .help = "write the vocabulary to FILE",
+                   .value = "FILE",
+                   .file = FileUse::written,
+                   .letter = 'o'});
     visit(codes_output, {.name = "codes-output",
                          .help = "also write the merges, as subword-nmt's learn-bpe writes them",
-                         .value = "FILE"});
+                         .value = "FILE",
+                         .file = FileUse::written});
     visit(counts_output, {.name = "counts-output",
                           .help = "also write pieces with counts, as subword-nmt's get-vocab writes them",
-                          .value = "FILE"});
+                          .value = "FILE",
+                          .file = FileUse::written});
     visit(write_vocabulary, {.name = "write-vocabulary",
                              .help = "also write the pieces and counts of each input text to a FILE of its own",
-                             .value = "FILE"});
+                             .value = "FILE",
+                             .file = FileUse::written});
     visit(threads, {.name = "threads",
                     .help = "number of threads (0: one for each processor)",
                     .value = "N",

@@ -29,16 +29,27 @@ struct InspectAttentionOptions {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Input and output");
-    visit(model, {.name = "model", .help = "checkpoint that train wrote", .value = "MODEL.h5", .letter = 'm'});
-    visit(input, {.name = "input", .help = "read source lines from FILE", .value = "FILE", .letter = 'i'});
+    visit(model, {.name = "model",
+                  .help = "checkpoint that train wrote",
+                  .value = "MODEL.h5",
+                  .file = FileUse::read,
+                  .letter = 'm'});
+    visit(input, {.name = "input",
+                  .help = "read source lines from FILE",
+                  .value = "FILE",
+                  .file = FileUse::read,
+                  .letter = 'i'});
     visit(target, {.name = "target",
                    .help = "read the target of each source line from FILE, instead of translating",
                    .value = "FILE",
+                   .file = FileUse::read,
                    .letter = 't'});
     visit(tsv, {.name = "tsv", .help = "each input line is source TAB target"});
-    visit(
-        output,
-        {.name = "output", .help = "write to FILE, which appears when it is complete", .value = "FILE", .letter = 'o'});
+    visit(output, {.name = "output",
+                   .help = "write to FILE, which appears when it is complete",
+                   .value = "FILE",
+                   .file = FileUse::written,
+                   .letter = 'o'});
     visit(lines,
           {.name = "lines", .help = "show only these input lines, counted from 1 (for example 3,7-9)", .value = "N"});
     utf8.fields(visit);

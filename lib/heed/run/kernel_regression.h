@@ -65,24 +65,32 @@ struct KernelRegressionOptions {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Input and output");
-    visit(input, {.name = "input", .help = "read pairs, lines x TAB y, from FILE", .value = "FILE", .letter = 'i'});
+    visit(input, {.name = "input",
+                  .help = "read pairs, lines x TAB y, from FILE",
+                  .value = "FILE",
+                  .file = FileUse::read,
+                  .letter = 'i'});
     visit(make,
           {.name = "make", .help = "make pairs y = 2 sin(x) + x^0.8 + noise, 0 <= x < 5, instead of reading them"});
     visit(points, {.name = "points", .help = "number of pairs that --make makes", .value = "N", .min = 1, .max = 1e7});
     visit(noise,
           {.name = "noise", .help = "standard deviation of the noise of --make", .value = "X", .min = 0, .max = 1e6});
     visit(seed, {.name = "seed", .help = "number that chooses the random numbers of --make", .value = "N"});
-    visit(pairs_output, {.name = "pairs-output", .help = "write the pairs to FILE too", .value = "FILE"});
+    visit(pairs_output,
+          {.name = "pairs-output", .help = "write the pairs to FILE too", .value = "FILE", .file = FileUse::written});
     visit(queries, {.name = "queries",
                     .help = "predict for the numbers in FILE, one on each line (if not given: for the x of each pair)",
-                    .value = "FILE"});
+                    .value = "FILE",
+                    .file = FileUse::read});
     visit(from,
           {.name = "from", .help = "predict for evenly spaced x from X (the smallest x of the pairs)", .value = "X"});
     visit(to, {.name = "to", .help = "predict for evenly spaced x to X (the largest x of the pairs)", .value = "X"});
     visit(steps, {.name = "steps", .help = "number of evenly spaced x", .value = "N", .min = 1, .max = 1e7});
-    visit(
-        output,
-        {.name = "output", .help = "write to FILE, which appears when it is complete", .value = "FILE", .letter = 'o'});
+    visit(output, {.name = "output",
+                   .help = "write to FILE, which appears when it is complete",
+                   .value = "FILE",
+                   .file = FileUse::written,
+                   .letter = 'o'});
     visit(header, {.name = "header", .help = "write the names of the columns as the first line"});
     visit.section("Pooling");
     visit(pooling, {.name = "pooling", .help = "how to weigh the pairs; several give a column each", .letter = 'p'});
@@ -111,8 +119,14 @@ struct KernelRegressionOptions {
     visit(format, {.name = "format",
                    .help = "what to write (if not given: plot and heatmap on a terminal, tsv elsewhere)",
                    .letter = 'f'});
-    visit(plot, {.name = "plot", .help = "draw the predictions and the pairs as FILE (.svg or .png)", .value = "FILE"});
-    visit(heatmap, {.name = "heatmap", .help = "draw the attention weights as FILE (.svg or .png)", .value = "FILE"});
+    visit(plot, {.name = "plot",
+                 .help = "draw the predictions and the pairs as FILE (.svg or .png)",
+                 .value = "FILE",
+                 .file = FileUse::written});
+    visit(heatmap, {.name = "heatmap",
+                    .help = "draw the attention weights as FILE (.svg or .png)",
+                    .value = "FILE",
+                    .file = FileUse::written});
     terminal.fields(visit);
     common.fields(visit);
   }

@@ -15,10 +15,14 @@ struct FirstStageOptions {
   template <class Visitor>
   void fields(Visitor& visit) {
     steps.fields(visit);
-    visit(protected_file,
-          {.name = "protected", .help = "read more --protect patterns from FILE, one a line", .value = "FILE"});
-    visit(truecase_file,
-          {.name = "truecase", .help = "give words their usual case, by this truecase model", .value = "FILE"});
+    visit(protected_file, {.name = "protected",
+                           .help = "read more --protect patterns from FILE, one a line",
+                           .value = "FILE",
+                           .file = FileUse::read});
+    visit(truecase_file, {.name = "truecase",
+                          .help = "give words their usual case, by this truecase model",
+                          .value = "FILE",
+                          .file = FileUse::read});
   }
 
   /// Returns the steps after reading the files of the options --protected and --truecase into them. Throws UsageError

@@ -50,6 +50,7 @@ struct TokenizeOptions {
     visit(model, {.name = "model",
                   .help = "do exactly what this vocabulary, checkpoint or SentencePiece model stores",
                   .value = "MODEL",
+                  .file = FileUse::read,
                   .letter = 'm'});
     visit(detokenize, {.name = "detokenize", .help = "turn tokens (pieces, ids) back into text", .letter = 'd'});
     visit(normalize_only,
@@ -58,7 +59,8 @@ struct TokenizeOptions {
     visit(detruecase, {.name = "detruecase", .help = "with -d: write a capital at the start of every sentence"});
     visit(train_truecaser, {.name = "train-truecaser",
                             .help = "learn a truecase model, and write it to FILE instead of writing tokens",
-                            .value = "FILE"});
+                            .value = "FILE",
+                            .file = FileUse::written});
     visit(first_words, {.name = "possibly-use-first-token",
                         .help = "with --train-truecaser: also count a sentence's first word that has no capital"});
     visit(check, {.name = "check",
@@ -70,6 +72,7 @@ struct TokenizeOptions {
     visit(codes, {.name = "codes",
                   .help = "cut words by the merges in FILE (of subword-nmt or build-vocab)",
                   .value = "FILE",
+                  .file = FileUse::read,
                   .letter = 'c'});
     visit(merges, {.name = "merges", .help = "use only the first N merges of --codes", .value = "N", .min = 0});
     visit(separator, {.name = "separator",
@@ -77,7 +80,8 @@ struct TokenizeOptions {
                       .value = "STR"});
     visit(vocabulary, {.name = "vocabulary",
                        .help = "undo merges whose piece is not in FILE, which lists pieces with counts",
-                       .value = "FILE"});
+                       .value = "FILE",
+                       .file = FileUse::read});
     visit(vocabulary_threshold, {.name = "vocabulary-threshold",
                                  .help = "ignore the pieces of --vocabulary with a count below N",
                                  .value = "N"});
@@ -115,10 +119,12 @@ struct TokenizeOptions {
     visit(input, {.name = "input",
                   .help = "read FILE; a name that ends in .gz is decompressed",
                   .value = "FILE",
+                  .file = FileUse::read,
                   .letter = 'i'});
     visit(output, {.name = "output",
                    .help = "write FILE; a name that ends in .gz is compressed",
                    .value = "FILE",
+                   .file = FileUse::written,
                    .letter = 'o'});
     visit(threads, {.name = "threads",
                     .help = "number of threads (0: one for each processor)",

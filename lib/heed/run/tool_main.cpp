@@ -1,14 +1,15 @@
 #include "heed/run/tool_main.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <new>
 #include <thread>
+#include <vector>
 
 #include "heed/base/error.h"
 #include "heed/base/signals.h"
@@ -39,15 +40,66 @@ bool shows_status_lines(int fd) {
   return environment.terminal && environment.term != "dumb";
 }
 
+/// A file that an option names.
+struct OptionFile {
+  std::string option, path;
+  FileUse use;
+};
+
+/// Returns the files that the options name, without standard input and output. Throws UsageError where the user gives
+/// an empty name, such as that of a variable of the shell that is not set.
+std::vector<OptionFile> files_of(const FieldList& fields) {
+  std::vector<OptionFile> out;
+  for (const Field& field : fields.all()) {
+    if (field.info.file == FileUse::none) continue;
+    const std::string option = field.info.positional ? "an input"
+                               : field.info.letter   ? std::string("-") + field.info.letter
+                                                     : "--" + std::string(field.info.name);
+    for (const std::string& path : field.get_text()) {
+      if (path.empty() && field.given) throw UsageError(option + ": the name of the file is empty (name a file)");
+      if (!path.empty() && path != "-") out.push_back({option, path, field.info.file});
+    }
+  }
+  return out;
+}
+
+/// Returns whether a path leads to a device, a pipe or a folder.
+bool is_special(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+/// Throws UsageError where a file that the program writes is also another file of its options. If this process `writes`
+/// the files, throws Error where the folder of a file is missing, which the program would otherwise notice at its end.
+void check_files(const FieldList& fields, bool writes) {
+  const std::vector<OptionFile> files = files_of(fields);
+  for (const OptionFile& written : files) {
+    if (written.use != FileUse::written || is_special(written.path)) continue;
+    for (const OptionFile& other : files)
+      if (&other != &written && is_same_path(written.path, other.path))
+        throw UsageError(written.option + " " + written.path + ": is also the file of " + other.option +
+                         ", and one would spoil the other (name another file)");
+    if (writes && ::access(folder_of(written.path).c_str(), F_OK) != 0)
+      throw Error(Position{written.path}, "cannot open for writing: " + errno_text());
+  }
+}
+
 }  // namespace
 
 int tool_main(const ToolInfo& tool, FieldList& fields, const CommonOptions& common, const std::string* output, int argc,
               char** argv, const std::function<int(std::istream&, std::ostream&, Log&)>& run,
               const bool* run_opens_output) {
   const std::string name(tool.name);
+  std::unique_ptr<std::ostream> log_file;
+  // An error is written to stderr in any case: a script that has a log may not show the log.
   const auto complain = [&](const std::string& what, int code) {
     const int rank = tool.has_ranks ? launched_rank() : 0;
-    std::cerr << name << ": " << (rank == 0 ? "" : "rank " + std::to_string(rank) + ": ") << what << '\n';
+    const std::string line = name + ": " + (rank == 0 ? "" : "rank " + std::to_string(rank) + ": ") + what + '\n';
+    std::cerr << line;
+    try {
+      if (log_file) *log_file << line << std::flush;
+    } catch (const Error&) {  // the log has said so when it could not be written first
+    }
     return code;
   };
   try {
@@ -61,15 +113,13 @@ int tool_main(const ToolInfo& tool, FieldList& fields, const CommonOptions& comm
         return 0;
       }
     }
-    std::ofstream log_file;
-    if (!common.log.empty()) {
-      log_file.open(common.log, std::ios::app);
-      if (!log_file) throw Error(Position{common.log}, "cannot open the log for writing: " + errno_text());
-    }
-    Log log(common.log.empty() ? std::cerr : log_file, name, verbosity(common),
-            common.log.empty() && shows_status_lines(STDERR_FILENO) ? STDERR_FILENO : -1);
+    const bool writes = !tool.has_ranks || launched_rank() == 0;
+    check_files(fields, writes);
+    if (!common.log.empty()) log_file = open_for_appending(common.log);
+    Log log(log_file ? *log_file : std::cerr, name, verbosity(common),
+            !log_file && shows_status_lines(STDERR_FILENO) ? STDERR_FILENO : -1);
     const auto in = open_input("-");
-    const bool opens = (!tool.has_ranks || launched_rank() == 0) && !(run_opens_output && *run_opens_output);
+    const bool opens = writes && !(run_opens_output && *run_opens_output);
     const std::string path = opens && output && !output->empty() ? *output : "-";
     OutputFile out(path);
     if (log.terminal() && path == "-" && ::isatty(STDOUT_FILENO) == 1)

@@ -39,33 +39,41 @@ struct TrainOptions {
     visit(train_sets, {.name = "train-sets",
                        .help = "parallel text to learn from; the source may be a list of images",
                        .value = "SRC TGT",
+                       .file = FileUse::read,
                        .letter = 't'});
     visit(tsv, {.name = "tsv",
                 .help = "parallel text in one file, source TAB target on each line; - is standard input",
-                .value = "FILE"});
+                .value = "FILE",
+                .file = FileUse::read});
     visit(trees, {.name = "trees",
                   .help = "constituency trees to learn to parse; their words are the sentences",
-                  .value = "FILE"});
+                  .value = "FILE",
+                  .file = FileUse::read});
     visit(guided_alignment,
           {.name = "guided-alignment",
            .help = "word alignment of each pair (0-0 1-2) that the cross-attention is to learn, too; leaves: of trees",
-           .value = "FILE|leaves"});
+           .value = "FILE|leaves",
+           .file = FileUse::read});
     visit(valid_sets, {.name = "valid-sets",
                        .help = "parallel text to validate on; a single file is read as TSV, or as trees with --trees",
-                       .value = "SRC TGT"});
+                       .value = "SRC TGT",
+                       .file = FileUse::read});
     visit(vocabularies,
           {.name = "vocabularies",
            .help = "vocabularies of build-vocab: one for both sides, or one for the source and one for the target",
            .value = "VOCAB [VOCAB]",
+           .file = FileUse::read,
            .letter = 'v'});
     visit(model, {.name = "model",
                   .help = "checkpoint to write; if it exists, training resumes from it",
                   .value = "MODEL.h5",
+                  .file = FileUse::written,
                   .letter = 'm'});
     visit(pretrained_model,
           {.name = "pretrained-model",
            .help = "begin a new training with the parameters of this model, of the same sizes and vocabularies",
-           .value = "MODEL.h5"});
+           .value = "MODEL.h5",
+           .file = FileUse::read});
     visit(pretokenized, {.name = "pretokenized", .help = "the text is already tokens separated by spaces"});
     utf8.fields(visit);
     model_options.fields(visit);
@@ -79,9 +87,15 @@ struct TrainOptions {
     visit(cluster, {.name = "cluster",
                     .help = "with --dry-run: predict the speed on several machines like this one",
                     .value = "nodes=N,bandwidth=25G,latency=5us"});
-    visit(average,
-          {.name = "average", .help = "average the parameters of these models into --output", .value = "A.h5 B.h5"});
-    visit(output, {.name = "output", .help = "the file that --average writes", .value = "C.h5", .letter = 'o'});
+    visit(average, {.name = "average",
+                    .help = "average the parameters of these models into --output",
+                    .value = "A.h5 B.h5",
+                    .file = FileUse::read});
+    visit(output, {.name = "output",
+                   .help = "the file that --average writes",
+                   .value = "C.h5",
+                   .file = FileUse::written,
+                   .letter = 'o'});
     visit.section("Machine");
     visit(threads, {.name = "threads",
                     .help = "number of threads (0: one for each processor)",

@@ -75,22 +75,6 @@ std::vector<NamedFile> text_files(const TrainOptions& options) {
   return out;
 }
 
-/// Throws UsageError where the picture of --plot would take the place of another file of the training.
-void check_plot(const TrainOptions& options) {
-  if (options.run.plot.empty()) return;
-  std::vector<NamedFile> files = text_files(options);
-  add_files(files, "-m", {options.model});
-  add_files(files, "-v", options.vocabularies);
-  add_files(files, "--pretrained-model", {options.pretrained_model});
-  add_files(files, "--teacher", options.batch.teacher);
-  add_files(files, "--plot-with", options.run.plot_with);
-  add_files(files, "--log", {options.common.log});
-  for (const auto& [option, file] : files)
-    if (is_same_path(options.run.plot, file))
-      throw UsageError("--plot " + options.run.plot + ": is the file of " + option +
-                       ", which the picture would replace (name another file)");
-}
-
 /// Returns whether a file can be read only once, as standard input and pipes can.
 bool is_stream(const std::string& file) {
   struct stat found;
@@ -135,7 +119,6 @@ void check_training(const TrainOptions& options) {
   if (options.model.empty() && !options.check) throw UsageError("no name for the model (-m MODEL.h5)");
   if (options.run.valid_metrics.empty()) throw UsageError("--valid-metrics is empty");
   if (options.check && options.dry_run) throw UsageError("--check and --dry-run exclude each other (give one of them)");
-  check_plot(options);
   if (!options.cluster.empty()) Cluster::parse("--cluster", options.cluster);
   if (options.batch.r_drop > 0 && !options.batch.teacher.empty())
     throw UsageError("--r-drop and --teacher exclude each other: both give the predictions something to agree with");

@@ -72,12 +72,16 @@ struct TranslateOptions {
     visit(models, {.name = "models",
                    .help = "checkpoint that train wrote; several are an ensemble",
                    .value = "MODEL.h5",
+                   .file = FileUse::read,
                    .letter = 'm',
                    .alias = "model"});
-    visit(input, {.name = "input", .help = "translate this file", .value = "FILE", .letter = 'i'});
-    visit(
-        output,
-        {.name = "output", .help = "write to FILE, which appears when it is complete", .value = "FILE", .letter = 'o'});
+    visit(input,
+          {.name = "input", .help = "translate this file", .value = "FILE", .file = FileUse::read, .letter = 'i'});
+    visit(output, {.name = "output",
+                   .help = "write to FILE, which appears when it is complete",
+                   .value = "FILE",
+                   .file = FileUse::written,
+                   .letter = 'o'});
     visit(resume, {.name = "resume", .help = "go on with a job of -i and -o that was killed (-o FILE.partial)"});
     visit(scores, {.name = "scores", .help = "print the score of each line after the line"});
     visit(word_scores, {.name = "word-scores", .help = "print the log-probability of each piece after the line"});
@@ -86,7 +90,10 @@ struct TranslateOptions {
            .help = "print the source tokens that each target token attends to: hard, soft, or weights of at least T",
            .value = "hard|soft|T",
            .implicit = "hard"});
-    visit(score, {.name = "score", .help = "score the translations in REF instead of translating", .value = "REF"});
+    visit(score, {.name = "score",
+                  .help = "score the translations in REF instead of translating",
+                  .value = "REF",
+                  .file = FileUse::read});
     visit(pretokenized,
           {.name = "pretokenized", .help = "the input is tokens separated by spaces, not yet cut into pieces"});
     visit(no_detokenize, {.name = "no-detokenize", .help = "print tokens separated by spaces, instead of text"});
@@ -111,10 +118,12 @@ struct TranslateOptions {
                    .value = "auto|cpu|cuda:N"});
     visit(shortlist, {.name = "shortlist",
                       .help = "use only target pieces that FILE (of build-vocab --shortlist) lists for a line's pieces",
-                      .value = "FILE"});
+                      .value = "FILE",
+                      .file = FileUse::read});
     visit(draft_model, {.name = "draft-model",
                         .help = "small model that guesses ahead for a line that is translated alone, with -b 1",
-                        .value = "DRAFT.h5"});
+                        .value = "DRAFT.h5",
+                        .file = FileUse::read});
     visit(draft_length, {.name = "draft-length",
                          .help = "largest number of pieces that --draft-model guesses at a time",
                          .value = "N",

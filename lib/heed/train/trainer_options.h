@@ -106,7 +106,8 @@ struct BatchOptions {
                    .implicit = "5"});
     visit(teacher, {.name = "teacher",
                     .help = "also learn what these models predict (their mean), of the same vocabularies",
-                    .value = "A.h5 B.h5"});
+                    .value = "A.h5 B.h5",
+                    .file = FileUse::read});
     visit(teacher_weight, {.name = "teacher-weight",
                            .help = "share of the target's probability that the prediction of --teacher takes",
                            .value = "W",
@@ -198,11 +199,15 @@ struct RunOptions {
           {.name = "on-divergence",
            .help = "if loss or gradient is not finite: skip the update and go back if it repeats, skip, or stop"});
     visit(log_format, {.name = "log-format", .help = "reports as text, or as tsv or jsonl records on stdout"});
-    visit(plot, {.name = "plot", .help = "draw the learning curve to this file", .value = "FILE.svg"});
+    visit(plot, {.name = "plot",
+                 .help = "draw the learning curve to this file",
+                 .value = "FILE.svg",
+                 .file = FileUse::written});
     visit(plot_with,
           {.name = "plot-with",
            .help = "compare: draw the validation curves of this training and of the trainings of these models",
-           .value = "MODEL.h5"});
+           .value = "MODEL.h5",
+           .file = FileUse::read});
   }
 };
 
