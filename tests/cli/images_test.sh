@@ -91,12 +91,17 @@ head -c 60 "$shapes/images/0001.png" >cut.png
 echo 'no image' >text.png
 for bad in cut.png text.png missing.png; do
   printf 'my pictures/c.png\n%s\n' "$bad" >list
-  expect 1 '*' "translate: list:2: $bad: *" "$translate" -q -m two.h5 -i list
+  expect 1 'ice' "translate: list:2: $bad: *" "$translate" -q -m two.h5 -i list
   expect 0 'ice' "translate: warning: list:2: $bad: *; lines left empty because their image cannot be read: 1" \
     "$translate" -m two.h5 --on-bad-image empty -i list
   printf 'x\nx\n' >x
   expect 1 '' "*train: list:2: $bad: *" "$train" -q -t list x --task vit "${small[@]}" --after 2u --lr-warmup 1 -m bad.h5
 done
+
+# A missing image is noticed before anything is learnt, and a line without an image has no score.
+expect 1 '' 'train: list:2: missing.png: cannot open: No such file or directory' \
+  "$train" -t list x --task vit "${small[@]}" --after 2u --lr-warmup 1 --disp-freq 1u -m bad.h5
+expect 0 $'\n-*' '' bash -c "printf '\nmy pictures/c.png\n' | '$translate' -q -m two.h5 --score <(printf '\nice\n')"
 
 # What the options cannot mean.
 expect 2 '' "train: --trees: has no use with images*" "$train" --trees x --task vit -m x.h5

@@ -39,6 +39,13 @@ expect 0 'b1 b2 ||| *' '' "$translate" -q -m nat.h5 --word-scores <<<'a1 a2'
 [ "$("$translate" -q -m nat.h5 --score <(echo b1 b2) --word-scores <<<'a1 a2' | awk '{ print ($NF > -0.5) }')" = 1 ] || fail "the length is not certain"
 [ "$("$translate" -q -m nat.h5 --score <(echo b1 b2 b3 b4) --word-scores <<<'a1 a2' | awk '{ print ($NF < -2) }')" = 1 ] || fail "another length is likely"
 
+# With a fixed length, too, the score of a translation of one iteration is that of the tokens that were masked together.
+"$translate" -q -m fixed.h5 --iterations 1 --n-best 1 <test.a >found || fail "translate --iterations 1: exit $?"
+awk -F ' \\|\\|\\| ' '{ print $2 }' found >references
+"$translate" -q -m fixed.h5 --score references <test.a >scores || fail "translate --score with a fixed length: exit $?"
+awk -F ' \\|\\|\\| ' '{ print $NF }' found | paste - scores |
+  awk -F '\t' '{ n += ($1 - $2) ^ 2 > 1e-4 } END { exit n > 0 }' || fail "a score with a fixed length: $(head -n 2 found scores)"
+
 # The tokens that the decoder reads are those that it produces; the decoder looks ahead.
 expect 0 '*decoder attention, layer 2*' '' "$inspect" -q -m nat.h5 --kind decoder --format heatmap --ascii <<<'a1 a2 a3'
 "$inspect" -q -m nat.h5 --kind decoder --head all -f jsonl <<<'a1 a2 a3' >json || fail "inspect-attention: exit $?"

@@ -38,6 +38,8 @@ nat=("${common[@]}" --task nat --enc-depth 1 --dec-depth 1 --dim-emb 16 --transf
 # What does not fit is named before anything is trained.
 expect 1 '' 'train: nat.h5: cannot be a teacher: it predicts all positions at once, the model to be trained does not' \
   "$train" -q "${common[@]}" "${small[@]}" --teacher nat.h5 -m x.h5
+expect 1 '' 'train: nat.h5: cannot be a teacher: its targets have a length that it predicts, those of the model to be trained do not (see --fixed-length)' \
+  "$train" "${nat[@]}" --fixed-length 256 --teacher nat.h5 -m x.h5
 expect 1 '' 'train: teacher.h5: cannot be a teacher: the source vocabulary has * there, * here' \
   "$train" -q -t en fr -v other "${small[@]}" --teacher teacher.h5 -m x.h5
 expect 1 '' 'train: missing.h5: cannot open: No such file or directory' "$train" -q "${taught[@]}" --teacher missing.h5 -m x.h5

@@ -30,7 +30,7 @@ expect 0 '' 'train: wrote one.h5, the average of 1 model' "$train" --average m.h
 expect 0 '' 'train: wrote one.h5, the average of 2 models' "$train" --average m.h5 n.h5 -o one.h5
 cp n.h5 before.h5
 expect 1 '' 'train: n.h5: holds the state of a training, which the average would replace (name another file with -o, or remove it)' \
-  "$train" --average m.h5 n.h5 -o n.h5
+  "$train" --average m.h5 -o n.h5
 cmp -s n.h5 before.h5 || fail "--average changed a training"
 
 # R-Drop: the number of threads changes no bit; the speed is measured; another value goes on with a warning.
@@ -44,6 +44,8 @@ expect 0 '*speed expected*' '' "$train" "${small[@]}" -t a.en a.fr -v vocab -m x
 expect 0 '' 'train: warning: --valid-metrics has changed: the scores of earlier validations are forgotten, and the count of --early-stopping begins anew' \
   bash -c "'$train' ${small[*]} -q -t a.en a.fr -v vocab -m v.h5 --after 1e --valid-sets a.tsv --valid-metrics perplexity &&
     '$train' ${small[*]} -q -t a.en a.fr -v vocab -m v.h5 --after 1e --valid-sets a.tsv --valid-metrics perplexity bleu"
+expect 0 '' 'train: warning: the text of --valid-sets has changed: the scores of earlier validations are forgotten, and the count of --early-stopping begins anew' \
+  "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m v.h5 --after 2e --valid-sets <(head -n 30 a.tsv) --valid-metrics perplexity bleu
 expect 0 '' 'train: warning: --r-drop was 5 and is now 3: *' "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m r1.h5 --after 9e --r-drop 3
 expect 2 '' 'train: --r-drop: needs dropout, without which both passes are the same (--dropout P)' \
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --r-drop --dropout 0
@@ -87,10 +89,9 @@ expect 2 '' 'train: --check and --dry-run exclude each other (give one of them)'
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --check --dry-run
 ln -s a.fr link.svg
 replaces() {
-  expect 2 '' "train: --plot $2: is the file of $1, which the picture would replace (name another file)" \
+  expect 2 '' "train: --plot $2: is also the file of $1, and one would spoil the other (name another file)" \
     "$train" "${small[@]}" "${@:3}" -v vocab -m x.h5 --plot "$2"
 }
-replaces -m x.h5 -t a.en a.fr
 replaces -v "$PWD/vocab" -t a.en a.fr
 replaces -t ./a.en -t a.en a.fr
 replaces -t link.svg -t a.en a.fr
@@ -103,7 +104,9 @@ replaces --teacher m.h5 -t a.en a.fr --teacher n.h5 m.h5
 replaces --plot-with m.h5 -t a.en a.fr --plot-with m.h5
 replaces --log messages -t a.en a.fr --log messages
 ln -s new.svg new.h5
-expect 2 '' 'train: --plot new.svg: is the file of -m, which *' "$train" "${small[@]}" -t a.en a.fr -v vocab -m new.h5 --plot new.svg
+for picture in new.h5 new.svg; do
+  expect 2 '' 'train: -m new.h5: is also the file of --plot, and *' "$train" "${small[@]}" -t a.en a.fr -v vocab -m new.h5 --plot "$picture"
+done
 for twice in '-t - -' '--tsv - --valid-sets -' '--trees - --valid-sets a.en -' '-t a.en - --guided-alignment -' '--tsv - -v -'; do
   # shellcheck disable=SC2086
   expect 2 '' "train: * - reads standard input, and so does * (give files)" \
@@ -135,7 +138,7 @@ bad 'invalid:2:5: invalid UTF-8 (*' -t invalid invalid -v vocab --on-invalid-utf
 head -c 1000000 /dev/zero | tr '\0' 'x' >long
 echo >>long
 bad '*no pair is left of 1: 0 empty, 1 too long*' -t long long -v vocab
-expect 1 '' 'train: no/such/folder/x.h5: cannot be written: No such file or directory' \
+expect 1 '' 'train: no/such/folder/x.h5: cannot open for writing: No such file or directory' \
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m no/such/folder/x.h5
 expect 1 '' 'train: /dev/full: *' "$train" "${small[@]}" -t a.en a.fr -v vocab -m /dev/full
 
@@ -217,6 +220,11 @@ expect 0 '' '*' "${long[@]}" --after 1u
 expect 0 '*until*100Ku*' '' bash -c 'echo partly >.l.h5.$$.tmp; exec "$@" --dry-run' - "${long[@]}"
 [ "$(cat .l.h5.*.tmp)" = partly ] || fail "train --dry-run removes a temporary file of another process"
 rm .l.h5.*.tmp
+
+# A validation after an update that has diverged has the worst scores, and translates nothing: the training goes on.
+expect 1 '' '*update 2: the loss is not finite*validation after update 2: *bleu 0.00*back to update 0*diverges however small*' \
+  "$train" "${small[@]}" -t a.en a.fr -v vocab -m wild.h5 --optimizer sgd -l 1e19 --clip-norm 0 --lr-warmup 0 --after 12u \
+  --valid-sets a.tsv --valid-freq 2u --valid-metrics perplexity bleu
 
 # A training that ended by early stopping stays finished, also when the file of the best model is missing.
 early=("$train" "${small[@]}" -t a.en a.fr -v vocab --valid-sets a.en a.fr -m early.h5 -l 1e-30 --valid-freq 1u --after 100u

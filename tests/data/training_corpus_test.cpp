@@ -86,6 +86,15 @@ TEST_CASE("the windows of an epoch have each pair once, in another order in each
   CHECK(first_windows.size() == 3);
 }
 
+TEST_CASE("no window is empty, also where windows have fewer pairs than blocks") {
+  for (const std::int64_t pairs : {1, 9, 10}) {
+    TrainingCorpus corpus(no_other_ranks(), ShuffleWindow{.pairs = pairs, .folder = kFolder, .seed = 3});
+    fill(corpus, no_other_ranks());
+    REQUIRE(corpus.windows() == 20);
+    for (std::int64_t w = 0; w < corpus.windows(); ++w) CHECK(corpus.load(1, w).size() > 0);
+  }
+}
+
 TEST_CASE("a window that holds all pairs is the corpus in memory") {
   TrainingCorpus memory(no_other_ranks()),
       disk(no_other_ranks(), ShuffleWindow{.pairs = 193, .folder = kFolder, .seed = 3});

@@ -50,3 +50,16 @@ TEST_CASE("reached, share and due look at the unit") {
   CHECK(!updates.due({.updates = 11}, early));
   CHECK(hours.due(early, late));
 }
+
+TEST_CASE("no multiple of a part of an epoch is lost by rounding") {
+  for (const int batches : {10, 20, 30}) {
+    const TrainingLength part(1.0 / batches, TrainingLength::Unit::epochs);
+    for (int i = 0; i < 3 * batches; ++i) {
+      CAPTURE(i);
+      const auto after = [&](int n) {
+        return TrainingProgress{.epochs = n / batches + static_cast<double>(n % batches) / batches};
+      };
+      CHECK(part.due(after(i), after(i + 1)));
+    }
+  }
+}

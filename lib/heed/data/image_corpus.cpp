@@ -61,6 +61,10 @@ std::string ImageReader::path_of(const std::string& line) const {
   return line.starts_with('/') ? line : folder_ + line;
 }
 
+void ImageReader::check(const std::string& line) const {
+  check_image_path(path_of(line));
+}
+
 Image ImageReader::read_whole(const std::string& line) const {
   return read_image(path_of(line), input_.channels);
 }
@@ -91,16 +95,32 @@ RandomStream ImageExamples::stream(std::int64_t example, std::uint32_t use) cons
   return {mixing_->seed, RandomUse::images, which, use};
 }
 
-/// Returns an example's image as the model is to see it, before it is mixed with another one.
-Image ImageExamples::view(std::int64_t example) const {
+/// Returns read(line), where `line` is the line of the list that names the example's image. Errors name its place.
+template <class Read>
+auto ImageExamples::with_line(std::int64_t example, const Read& read) const {
   std::string line;
   for (const std::int32_t id : pairs_->source(example)) line += static_cast<char>(id - kReservedIds);
   try {
-    const Image whole = reader_.read_whole(line);
-    return mixing_ ? augment(whole, mixing_->augment, stream(example, 0)) : reader_.fit(whole);
+    return read(line);
   } catch (const Error& error) {
     throw Error(Position{list_, pairs_->line(example)}, error.what());
   }
+}
+
+/// Returns an example's image as the model is to see it, before it is mixed with another one.
+Image ImageExamples::view(std::int64_t example) const {
+  return with_line(example, [&](const std::string& line) {
+    const Image whole = reader_.read_whole(line);
+    return mixing_ ? augment(whole, mixing_->augment, stream(example, 0)) : reader_.fit(whole);
+  });
+}
+
+void ImageExamples::check_files(ThreadPool& pool) const {
+  // The exception of the lowest thread is thrown, which has the first images.
+  pool.run([&](int thread) {
+    for (std::int64_t i = size() * thread / pool.size(); i < size() * (thread + 1) / pool.size(); ++i)
+      with_line(i, [&](const std::string& line) { reader_.check(line); });
+  });
 }
 
 ImageExamples::Mixed ImageExamples::mixed(std::int64_t example) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "heed/base/error.h"
+#include "heed/base/threads.h"
 #include "heed/data/parallel_corpus.h"
 #include "heed/image/augment.h"
 #include "heed/model/model_config.h"
@@ -21,6 +22,8 @@ class ImageReader {
 
   /// Returns the path of the file that a line of the list names.
   std::string path_of(const std::string& line) const;
+  /// Throws Error where there is no file that a line names.
+  void check(const std::string& line) const;
   /// Returns the image of a line, fitted to the model's size. Throws Error if it cannot be read.
   Image read(const std::string& line) const { return fit(read_whole(line)); }
   /// Returns the image of a line in its own size.
@@ -79,6 +82,10 @@ class ImageExamples final : public Examples {
     epoch_ = epoch;
   }
 
+  /// Throws Error for the first image whose file is missing, which a training would otherwise find when it has already
+  /// learnt from others.
+  void check_files(ThreadPool& pool) const;
+
   std::int64_t size() const override { return pairs_->size(); }
   ExampleSize size_of(std::int64_t example) const override;
   void fill(std::span<const std::int32_t> examples, Batch& batch) const override;
@@ -92,6 +99,8 @@ class ImageExamples final : public Examples {
     double share = 0;
   };
 
+  template <class Read>
+  auto with_line(std::int64_t example, const Read& read) const;
   Image view(std::int64_t example) const;
   Mixed mixed(std::int64_t example) const;
   RandomStream stream(std::int64_t example, std::uint32_t use) const;

@@ -69,7 +69,9 @@ void TrainingCorpus::finish() {
     pairs_ += block.pairs;
     target_tokens_ += block.target_tokens;
   }
-  windows_ = std::max<std::int64_t>(1, (pairs_ + window_->pairs - 1) / window_->pairs);
+  // Each window has at least one block.
+  windows_ = std::clamp<std::int64_t>((pairs_ + window_->pairs - 1) / window_->pairs, 1,
+                                      std::max<std::int64_t>(1, std::ssize(blocks_)));
   load(0, 0);
 }
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "heed/ops/cross_entropy.h"
+#include "heed/ops/parts.h"
 #include "heed/text/strings/vocabulary.h"
 
 namespace heed {
@@ -60,20 +61,32 @@ std::vector<std::vector<float>> ForcedDecoder::token_scores(Tensor<float> hidden
 std::vector<std::vector<float>> ForcedDecoder::scores_at_once(const Batch& batch) {
   const std::unique_ptr<ParallelState<float>> state = model_.make_parallel_state(device_);
   state->start(graph_, batch.source);
-  const PackedOffsets target = batch.target_in.packed();
-  PackedIds masked = batch.target_in;
-  std::ranges::fill(masked.ids, kStartId);
-  if (!model_.predicts_end())
-    for (int b = 0; b < target.sequences(); ++b) masked.ids[static_cast<std::size_t>(target.begin(b + 1)) - 1] = kEndId;
-  std::vector<std::int32_t> sentences(static_cast<std::size_t>(target.sequences()));
-  std::iota(sentences.begin(), sentences.end(), 0);
-  std::vector<std::vector<float>> out =
-      token_scores(state->predict(graph_, masked, sentences).value, batch.target_out, target);
-  if (model_.predicts_end()) return out;
   const std::vector<std::vector<TargetLength>> lengths = state->lengths();
+  const PackedOffsets target = batch.target_in.packed();
+  std::vector<std::int32_t> sentences(static_cast<std::size_t>(target.sequences())), rows;
+  std::iota(sentences.begin(), sentences.end(), 0);
+  // The targets as the model begins to predict them, and the tokens for which they have a place.
+  PackedIds masked, tokens;
+  for (int b = 0; b < target.sequences(); ++b) {
+    const int own = target.length(b), places = model_.predicts_end() ? lengths[b].front().tokens : own;
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(places), kStartId);
+    if (!model_.predicts_end()) ids.back() = kEndId;
+    const auto begin = batch.target_out.begin() + target.begin(b);
+    for (int t = 0; t < std::min(own, places); ++t) rows.push_back(masked.tokens() + t);
+    masked.append(ids);
+    tokens.append(std::vector<std::int32_t>(begin, begin + std::min(own, places)));
+  }
+  const Variable<float> hidden = gather_rows<float>(graph_, state->predict(graph_, masked, sentences), rows);
+  std::vector<std::vector<float>> out = token_scores(hidden.value, tokens.ids, tokens.packed());
+  constexpr float kImpossible = -std::numeric_limits<float>::infinity();
   for (std::size_t b = 0; b < out.size(); ++b) {
-    const auto found = std::ranges::find(lengths[b], static_cast<int>(out[b].size()), &TargetLength::tokens);
-    out[b].back() = found == lengths[b].end() ? -std::numeric_limits<float>::infinity() : found->log_probability;
+    const auto own = static_cast<std::size_t>(target.length(static_cast<int>(b)));
+    if (model_.predicts_end()) {
+      out[b].resize(own, kImpossible);
+      continue;
+    }
+    const auto found = std::ranges::find(lengths[b], static_cast<int>(own), &TargetLength::tokens);
+    out[b].back() = found == lengths[b].end() ? kImpossible : found->log_probability;
   }
   return out;
 }

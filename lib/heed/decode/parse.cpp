@@ -21,8 +21,11 @@ std::vector<std::vector<Hypothesis>> parse(Decoder& decoder, const PackedIds& so
     const int longest = std::min(longest_tree(source.packed().length(s)), options.max_output_length);
     shapes.push_back({count, std::max(count, longest)});
   }
+  // The rule limits the length. The search may know that no tree is longer than the longest one with `</s>`.
+  options = without_length_limit(options);
+  options.max_output_length = 1 + std::ranges::max(shapes, {}, &TreeRule::Shape::longest).longest;
   const TreeRule rule(pieces, std::move(shapes));
-  return decoder.translate(source, without_length_limit(options), &rule);
+  return decoder.translate(source, options, &rule);
 }
 
 }  // namespace heed

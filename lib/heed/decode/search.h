@@ -130,12 +130,11 @@ struct SearchOptions {
                            .value = "N",
                            .min = 1,
                            .max = 100000000});
-    visit(iterations,
-          {.name = "iterations",
-           .help = "how often a model that predicts all at once (--task nat) corrects a translation, plus 1",
-           .value = "N",
-           .min = 1,
-           .max = 1000});
+    visit(iterations, {.name = "iterations",
+                       .help = "number of iterations of a model that predicts all pieces at once (--task nat)",
+                       .value = "N",
+                       .min = 1,
+                       .max = 1000});
     visit(length_candidates, {.name = "length-candidates",
                               .help = "number of lengths with which such a model tries to translate a line",
                               .value = "N",

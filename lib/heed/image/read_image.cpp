@@ -57,6 +57,7 @@ constexpr std::size_t kFirstBlock = std::size_t{64} << 10, kBlock = std::size_t{
 /// Returns the bytes of an image file. The start is checked before the rest is read, because the file may be large and
 /// no image.
 std::string read_file(const std::string& path) {
+  check_image_path(path);
   const OpenFile file(path);
   const struct stat status = file.status();
   if (S_ISDIR(status.st_mode)) throw Error(Position{path}, "is a folder (name an image file)");
@@ -77,6 +78,11 @@ std::string read_file(const std::string& path) {
 }
 
 }  // namespace
+
+void check_image_path(const std::string& path) {
+  if (path.find('\0') != std::string::npos) throw Error("the path of an image has a NUL byte");
+  if (::access(path.c_str(), R_OK) != 0) throw Error(Position{path}, "cannot open: " + errno_text());
+}
 
 Image decode_image(std::string_view bytes, int channels, const std::string& name) {
   if (channels != 1 && channels != 3) throw Error("internal: an image has 1 or 3 channels");

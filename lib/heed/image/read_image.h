@@ -23,6 +23,8 @@ namespace heed {
 /// Throws Error, with the path and advice, when the file cannot be read, has another format, is truncated or damaged
 /// (also where libjpeg would only warn and fill the gap with grey), has no pixels, or has more than kMostPixels pixels.
 Image read_image(const std::string& path, int channels);
+/// Throws Error, as read_image() does, where there is no file with this path that may be read.
+void check_image_path(const std::string& path);
 /// Decodes the bytes of an image file, as read_image() does. Error messages call the file `name`.
 Image decode_image(std::string_view bytes, int channels, const std::string& name);
 

@@ -161,7 +161,7 @@ struct TransformerConfig : VocabularySizes {
     visit(attention_dropout, kAttentionDropoutField);
     visit(ffn_dropout, kFfnDropoutField);
     visit(stochastic_depth,
-          dropping_field("stochastic-depth", "probability that a sentence leaves a sublayer of the last layers out",
+          dropping_field("stochastic-depth", "probability that a sublayer of the last layer is left out for a sentence",
                          true));
     visit(cross_attention,
           {.name = "cross-attention",

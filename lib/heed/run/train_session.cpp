@@ -21,7 +21,7 @@ namespace heed {
 namespace {
 
 constexpr int kNoLengthLimit = 1 << 30;
-constexpr const char* kWindow = "--shuffle-window";
+constexpr const char *kWindow = "--shuffle-window", *kValidationText = "the validation text's fingerprint";
 
 /// Returns the precision of training on a GPU or a CPU. `automatic` chooses bfloat16 on GPUs, and on processors that
 /// compute bfloat16 fast.
@@ -244,6 +244,7 @@ void TrainSession::read_images() {
   image_examples_.emplace(corpus_->present(), *image_reader_, image_tokens(config_), image_work(config_),
                           is_classifier(config_), list, &*mixing_);
   image_windows_.emplace(*corpus_, *image_examples_);
+  run_together(ranks_, [&] { image_examples_->check_files(pool_); });
 }
 
 /// Returns the examples of the window that is loaded.
@@ -273,6 +274,7 @@ void TrainSession::read_validation(std::istream& in) {
   valid_image_reader_.emplace(*image_input(config_), options_.valid_sets.front());
   valid_images_.emplace(valid_corpus_, *valid_image_reader_, image_tokens(config_), image_work(config_),
                         is_classifier(config_), options_.valid_sets.front());
+  valid_images_->check_files(pool_);
 }
 
 Checkpoint TrainSession::new_checkpoint() const {
@@ -306,13 +308,28 @@ std::vector<RunSetting> TrainSession::settings() const {
   return out;
 }
 
+/// Forgets the scores of earlier validations where they are those of another text. A file of an older heed does not
+/// tell of which text they are.
+void TrainSession::forget_other_validations() {
+  TrainingState& state = run_->state;
+  const auto before = std::ranges::find(state.settings, kValidationText, &std::pair<std::string, std::string>::first);
+  if (options_.valid_sets.empty() || before == state.settings.end() ||
+      before->second == digits(valid_corpus_.fingerprint()))
+    return;
+  if (!state.validations.empty())
+    log_.warn(
+        "the text of --valid-sets has changed: the scores of earlier validations are forgotten, and the count of "
+        "--early-stopping begins anew");
+  state.validations.clear();
+  state.best.assign(state.best.size(), {});
+}
+
 std::string TrainSession::identity() const {
   std::string out, lines;
   for (const auto& [name, value] : run_->state.settings) out += name + " is " + value + "\n";
   for (const std::string& line : valid_lines_) lines += line + '\n';
   out += "the training text's hash is " + digits(text_hash_) + "\n";
-  out += "the validation text's fingerprint is " + digits(valid_corpus_.fingerprint()) + " " +
-         digits(std::hash<std::string>()(lines)) + "\n";
+  out += "the validation text's hash is " + digits(std::hash<std::string>()(lines)) + "\n";
   return out + "the update to go on after is " + std::to_string(run_->state.updates) + "\n";
 }
 
@@ -409,11 +426,14 @@ void TrainSession::plan() {
   if (resumed_) {
     take_rates_from(run_->state);
     set_rates();
+    forget_other_validations();
     check_resumable(options_.model, *run_, new_checkpoint(), settings(), log_);
   } else {
     set_rates();
     for (const RunSetting& setting : settings()) run_->state.settings.emplace_back(setting.name, setting.value);
   }
+  if (!options_.valid_sets.empty())
+    run_->state.settings.emplace_back(kValidationText, digits(valid_corpus_.fingerprint()));
   run_->state.seed = static_cast<std::uint64_t>(options_.batch.seed);
   restore_training_form(*run_, options_.batch.exponential_smoothing > 0);
 }

@@ -17,6 +17,10 @@ std::string describe_obstacle(const Checkpoint& student, const Checkpoint& teach
     return std::string("it predicts ") +
            (is_parallel(theirs) ? "all positions at once" : "one position after the other") +
            ", the model to be trained does not";
+  if (is_parallel(ours) && student.model->predicts_end() != teacher.model->predicts_end())
+    return std::string("its targets ") +
+           (teacher.model->predicts_end() ? "have a fixed length" : "have a length that it predicts") +
+           ", those of the model to be trained do not (see --fixed-length)";
   if (const auto most = longest_sequence(theirs); most && *most < longest)
     return "it reads no more than " + std::to_string(*most) + " tokens (give --max-length " + std::to_string(*most) +
            ")";

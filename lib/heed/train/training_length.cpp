@@ -66,7 +66,9 @@ double TrainingLength::share(const TrainingProgress& progress) const {
 }
 
 bool TrainingLength::due(const TrainingProgress& before, const TrainingProgress& after) const {
-  return std::floor(measure(after) / count_) > std::floor(measure(before) / count_);
+  // Epochs are fractions, which are rounded: 0.3 / 0.1 is less than 3.
+  const auto times = [&](const TrainingProgress& progress) { return std::floor(measure(progress) / count_ + 1e-9); };
+  return times(after) > times(before);
 }
 
 }  // namespace heed

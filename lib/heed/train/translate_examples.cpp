@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <numeric>
 
 #include "heed/decode/parse.h"
@@ -31,8 +32,9 @@ std::vector<std::string> translate_examples(const Model<float>& model, Parameter
   const auto first = static_cast<std::size_t>(ranks.rank()), stride = static_cast<std::size_t>(ranks.size());
   std::vector<std::string> out(order.size());
   std::atomic<std::size_t> next = first;
+  const auto packed = std::make_shared<PackedParameters<float>>(parameters);
   pool.run([&](int) {
-    Decoder decoder(model, parameters, precision);
+    Decoder decoder(model, parameters, precision, packed);
     const SearchOptions options{.beam_size = 1};
     Batch batch;
     for (std::size_t index; (index = next.fetch_add(stride)) < batches;) {

@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::int64_t kBatchTokens = 4096;
 
-bool has(const std::vector<Metric>& metrics, Metric metric) {
-  return std::find(metrics.begin(), metrics.end(), metric) != metrics.end();
-}
-
 /// Returns the score of a metric that adds up statistics of lines.
 double score_lines(const TranslationMetric& metric, const std::vector<std::string>& translations,
                    const std::vector<std::string>& references) {
@@ -44,17 +40,20 @@ Validator::Validator(const Examples& examples, std::vector<std::string> referenc
 }
 
 std::vector<double> Validator::run(ParameterValues<float>& parameters) {
-  double cross_entropy = 0;
-  if (has(metrics_, Metric::ce_mean_words) || has(metrics_, Metric::perplexity)) {
-    const LossSums sums = workers_.evaluate(parameters, examples_, shards_);
-    cross_entropy = sums.negative_log_likelihood / static_cast<double>(sums.tokens);
+  const LossSums sums = workers_.evaluate(parameters, examples_, shards_);
+  const double cross_entropy = sums.negative_log_likelihood / static_cast<double>(sums.tokens);
+  std::vector<double> scores;
+  translations_.clear();
+  // A search is an error where the model's scores are not numbers, as they are after an update that has diverged.
+  if (!std::isfinite(cross_entropy)) {
+    for (const Metric metric : metrics_) scores.push_back(worst_score(metric));
+    return scores;
   }
   if (std::ranges::any_of(metrics_, [](Metric metric) {
         return metric == Metric::bleu || metric == Metric::exact || metric == Metric::accuracy ||
                metric == Metric::evalb;
       }))
     translations_ = translate_(parameters, examples_);
-  std::vector<double> scores;
   const auto score_of = [&](Metric metric) {
     switch (metric) {
       case Metric::bleu:

@@ -25,7 +25,7 @@ class Validator {
   /// Returns one score for each metric. Cross-entropy is in nats per target token, with `</s>` counted and without
   /// label smoothing; perplexity is the exponential of the cross-entropy; BLEU, exact match and evalb compare greedy
   /// translations as the program `bleu` does (evalb with --evalb-gold-tags). A score that is not finite is replaced by
-  /// worst_score.
+  /// worst_score, and all are where the cross-entropy is not finite: nothing is translated then.
   std::vector<double> run(ParameterValues<float>& parameters);
 
   const std::vector<Metric>& metrics() const { return metrics_; }
