@@ -18,6 +18,17 @@ TEST_CASE("edits are insertions, deletions, substitutions and shifts") {
   CHECK(edits.count(Words{3, 4, 1, 2, 9}, Words{1, 2, 3, 4, 5}) == 2);
 }
 
+TEST_CASE("sentences of many words take little memory: less than a cell for each pair of words") {
+  Words reference(60000);
+  for (std::uint32_t i = 0; i < reference.size(); ++i) reference[i] = i;
+  Words hypothesis = reference;
+  hypothesis[10] = hypothesis[30000] = 70000;
+  hypothesis.erase(hypothesis.begin() + 50000);
+  std::rotate(hypothesis.begin() + 100, hypothesis.begin() + 103, hypothesis.begin() + 120);
+  TranslationEdits edits;
+  CHECK(edits.count(hypothesis, reference) == 4);
+}
+
 TEST_CASE("shifts are made over 50 words, not more") {
   const auto moved = [](std::uint32_t distance) {
     Words reference(distance + 1), hypothesis;

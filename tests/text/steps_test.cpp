@@ -35,6 +35,8 @@ TEST_CASE("detokenising undoes each mode") {
   CHECK(round_trip({.mode = TokenMode::character}, " a  bc \u00E9 ") == " a  bc \u00E9 ");
   CHECK(round_trip({.mode = TokenMode::words}, "a b.") == "a b.");
   CHECK(round_trip({.mode = TokenMode::ascii_words}, "a b.") == "a b.");
+  // Brackets have the names that they have in trees, from which such a model has learnt.
+  CHECK(TextPipeline({.mode = TokenMode::ascii_words}).tokenize("a (b)") == "a -LRB-b-RRB-");
   CHECK(round_trip({.mode = TokenMode::none}, " a\tb ") == " a\tb ");
 }
 

@@ -5,6 +5,7 @@
 
 #include "heed/base/terminal.h"
 #include "heed/inspect/color_map.h"
+#include "heed/text/strings/scan.h"
 
 namespace heed {
 namespace {
@@ -210,9 +211,7 @@ std::string attention_html(std::span<const AttentionSection> sections) {
     sentences.push_back(std::move(sentence));
   }
   std::string text = data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  // Within a script element, "<" may begin the element's end, or a comment.
-  for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at + 1))
-    text.replace(at, 1, "\\u003c");
+  replace_all(text, "<", "\\u003c");  // within a script element, "<" may begin the element's end, or a comment
   return kPageStart + text + kPageEnd;
 }
 

@@ -15,7 +15,9 @@ namespace {
 std::string escaped(const std::string& token) {
   std::string out;
   for (const char c : token) {
-    if (c == '\t')
+    if (c == '\\')
+      out += "\\\\";
+    else if (c == '\t')
       out += "\\t";
     else if (c == '\n')
       out += "\\n";

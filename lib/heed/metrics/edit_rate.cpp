@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <tuple>
 
 namespace heed {
 namespace {
 
-constexpr std::size_t kLongestShift = 10;
-constexpr std::int64_t kFarthestShift = 50;
+constexpr std::size_t kLongestShift = 10, kFarthestShift = 50;
 constexpr double kBeam = 25;
 constexpr std::int64_t kMostCandidates = 1000;
 // The value of a cell in the table of edit distances that is not computed, since it is outside the beam.
@@ -24,7 +22,7 @@ std::int64_t TranslationEdits::count(std::span<const std::uint32_t> hypothesis,
   words_.assign(hypothesis.begin(), hypothesis.end());
   candidates_ = 0;
   set_beam();
-  cells_.assign((words_.size() + 1) * columns(), kFar);
+  cells_.assign(rows_.back().start, kFar);
   shifted_cells_ = cells_;
   for (std::size_t j = 0; j < columns(); ++j) cells_[j] = shifted_cells_[j] = static_cast<std::int32_t>(j);
   for (std::size_t i = 1; i <= words_.size(); ++i) distance_row(words_, i, cells_);
@@ -46,28 +44,49 @@ std::int64_t TranslationEdits::count(std::span<const std::uint32_t> hypothesis,
 void TranslationEdits::set_beam() {
   const double ratio = words_.empty() ? 1 : static_cast<double>(reference_.size()) / static_cast<double>(words_.size());
   const auto beam = static_cast<std::int64_t>(kBeam < ratio / 2 ? std::ceil(ratio / 2 + kBeam) : kBeam);
+  const auto all = static_cast<std::int64_t>(columns());
   beam_.resize(words_.size() + 1);
+  beam_[0] = {0, static_cast<std::int32_t>(all)};
   for (std::size_t i = 1; i < beam_.size(); ++i) {
     const auto diagonal = static_cast<std::int64_t>(std::floor(static_cast<double>(i) * ratio));
-    const auto all = static_cast<std::int64_t>(columns());
     const std::int64_t last = i + 1 == beam_.size() ? all : std::min(all, diagonal + beam);
     beam_[i] = {static_cast<std::int32_t>(std::max<std::int64_t>(0, diagonal - beam)), static_cast<std::int32_t>(last)};
   }
+  rows_.clear();
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < beam_.size(); ++i) {
+    // A row also has the cells that the next row reads, which lie above its own and left of them.
+    auto [first, last] = beam_[i];
+    if (i + 1 < beam_.size()) {
+      first = std::min(first, std::max(0, beam_[i + 1].first - 1));
+      last = std::max(last, beam_[i + 1].second);
+    }
+    rows_.push_back({first, size});
+    size += static_cast<std::size_t>(last - first);
+  }
+  rows_.push_back({0, size});
 }
 
 void TranslationEdits::distance_row(const std::vector<std::uint32_t>& words, std::size_t i,
                                     std::vector<std::int32_t>& cells) const {
-  const std::int32_t* above = cells.data() + (i - 1) * columns();
-  std::int32_t* row = cells.data() + i * columns();
+  const auto cell_of = [&](std::size_t in_row, std::int32_t column) -> std::int32_t& {
+    return cells[index(in_row, static_cast<std::size_t>(column))];
+  };
   const auto [first, last] = beam_[i];
   const std::uint32_t word = words[i - 1];
   std::int32_t left = kFar;
   std::int32_t j = first;
-  if (j == 0) row[j++] = left = above[0] + 1;
-  for (; j < last; ++j) {
-    const std::int32_t diagonal = above[j - 1] + (reference_[static_cast<std::size_t>(j - 1)] == word ? 0 : 1);
-    left = std::min({diagonal, above[j] + 1, left + 1, kFar});
-    row[j] = left;
+  if (j == 0) {
+    cell_of(i, 0) = left = cell_of(i - 1, 0) + 1;
+    ++j;
+  }
+  if (j >= last) return;
+  // above[0] is the cell above and to the left.
+  const std::int32_t* above = &cell_of(i - 1, j - 1);
+  for (std::int32_t* cell = &cell_of(i, j); j < last; ++j, ++above, ++cell) {
+    const std::int32_t diagonal = above[0] + (reference_[static_cast<std::size_t>(j - 1)] == word ? 0 : 1);
+    left = std::min({diagonal, above[1] + 1, left + 1, kFar});
+    *cell = left;
   }
 }
 
@@ -76,19 +95,18 @@ void TranslationEdits::distance_row(const std::vector<std::uint32_t>& words, std
 /// hypothesis word each reference word is aligned with, and in wrong_words_ and wrong_references_ which words have an
 /// error. Returns the edit distance.
 std::int32_t TranslationEdits::align() {
-  const std::size_t width = columns();
   aligned_.assign(reference_.size(), -1);
   wrong_words_.assign(words_.size() + 1, 0);
   wrong_references_.assign(reference_.size() + 1, 0);
   std::size_t i = words_.size(), j = reference_.size();
   while (i > 0 || j > 0) {
-    const std::int32_t here = cells_[i * width + j];
+    const std::int32_t here = cells_[index(i, j)];
     const bool same = i > 0 && j > 0 && words_[i - 1] == reference_[j - 1];
-    if (i > 0 && j > 0 && here == cells_[(i - 1) * width + j - 1] + (same ? 0 : 1)) {
+    if (i > 0 && j > 0 && here == cells_[index(i - 1, j - 1)] + (same ? 0 : 1)) {
       --i, --j;
       aligned_[j] = static_cast<std::int32_t>(i);
       wrong_words_[i + 1] = wrong_references_[j + 1] = same ? 0 : 1;
-    } else if (i > 0 && here == cells_[(i - 1) * width + j] + 1) {
+    } else if (i > 0 && here == cells_[index(i - 1, j)] + 1) {
       --i;
       wrong_words_[i + 1] = 1;
     } else {
@@ -119,19 +137,19 @@ void TranslationEdits::shift(std::size_t start, std::size_t length, std::size_t 
 /// words as words_ before index `first`, so these rows of the table are not computed again. If a row behind the shifted
 /// words equals the same row of words_, the remaining rows are equal too and are not computed.
 std::int32_t TranslationEdits::shifted_distance(std::size_t first) {
-  const std::size_t width = columns();
   // From this index on, the hypothesis before the shift (words_) and after the shift (shifted_) have the same words.
   std::size_t same_from = words_.size();
   while (same_from > first && shifted_[same_from - 1] == words_[same_from - 1]) --same_from;
   if (same_from == first) return cells_.back();
-  std::copy_n(cells_.begin() + static_cast<std::ptrdiff_t>(first * width), width,
-              shifted_cells_.begin() + static_cast<std::ptrdiff_t>(first * width));
+  std::copy(cells_.begin() + static_cast<std::ptrdiff_t>(rows_[first].start),
+            cells_.begin() + static_cast<std::ptrdiff_t>(rows_[first + 1].start),
+            shifted_cells_.begin() + static_cast<std::ptrdiff_t>(rows_[first].start));
   for (std::size_t i = first + 1; i <= words_.size(); ++i) {
     distance_row(shifted_, i, shifted_cells_);
     if (i < same_from) continue;
     const auto [low, high] = beam_[i];
-    const auto row = static_cast<std::ptrdiff_t>(i * width);
-    if (std::equal(cells_.begin() + row + low, cells_.begin() + row + high, shifted_cells_.begin() + row + low))
+    const auto at = static_cast<std::ptrdiff_t>(index(i, static_cast<std::size_t>(low)));
+    if (std::equal(cells_.begin() + at, cells_.begin() + at + (high - low), shifted_cells_.begin() + at))
       return cells_.back();
   }
   return shifted_cells_.back();
@@ -146,9 +164,9 @@ bool TranslationEdits::best_shift(std::int32_t distance, Shift& best) {
   const std::size_t words = words_.size(), references = reference_.size();
   const auto rank = [](const Shift& s) { return std::tuple(s.gain, s.length, -s.start, -s.target); };
   for (std::size_t start = 0; start < words; ++start) {
-    for (std::size_t other = 0; other < references; ++other) {
+    const std::size_t end_of_others = std::min(references, start + kFarthestShift + 1);
+    for (std::size_t other = start - std::min(start, kFarthestShift); other < end_of_others; ++other) {
       if (words_[start] != reference_[other]) continue;
-      if (std::abs(static_cast<std::int64_t>(other) - static_cast<std::int64_t>(start)) > kFarthestShift) continue;
       for (std::size_t length = 1; length <= kLongestShift && start + length <= words && other + length <= references &&
                                    words_[start + length - 1] == reference_[other + length - 1];
            ++length) {

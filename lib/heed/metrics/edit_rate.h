@@ -24,7 +24,17 @@ class TranslationEdits {
     std::int32_t gain = 0, length = 0, start = 0, target = 0;
   };
 
+  /// Where the cells of a row of the table begin: the column of the first of them, and its index among all cells.
+  struct Row {
+    std::int32_t first;
+    std::size_t start;
+  };
+
   std::size_t columns() const { return reference_.size() + 1; }
+  /// Returns the index of a cell, which the row must have.
+  std::size_t index(std::size_t row, std::size_t column) const {
+    return rows_[row].start + column - static_cast<std::size_t>(rows_[row].first);
+  }
   void set_beam();
   void distance_row(const std::vector<std::uint32_t>& words, std::size_t i, std::vector<std::int32_t>& cells) const;
   std::int32_t align();
@@ -40,7 +50,9 @@ class TranslationEdits {
   // behind the last. Shape: [words + 1].
   std::vector<std::pair<std::int32_t, std::int32_t>> beam_;
   // The tables of edit distances between the reference and words_, and between the reference and shifted_, row after
-  // row. Shape: [words + 1, columns()].
+  // row. A row has the cells of its beam and those that the next row reads. Both tables have the same rows_, and one
+  // more, which begins at their end.
+  std::vector<Row> rows_;
   std::vector<std::int32_t> cells_, shifted_cells_;
   // For each reference word, the index of the hypothesis word that it is aligned with. A reference word that the
   // hypothesis lacks has the index of the hypothesis word before its place; -1 means before the first word. Shape:

@@ -101,7 +101,7 @@ struct TextPipeline::Parts {
         out.clear();
         for (const std::string_view word : words_of_line(line)) {
           if (!out.empty()) out += ' ';
-          out += word;
+          out += word_in_tree(word);
         }
         break;
       case TokenMode::none:

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "heed/base/utf8.h"
+#include "heed/text/strings/scan.h"
 
 namespace heed {
 namespace {
@@ -47,16 +48,6 @@ Kind13a kind_13a(char c) {
 /// Returns the byte of `text` at the offset `at`, or 0 if `at` is behind the end of the text.
 unsigned char byte_at(std::string_view text, std::size_t at) {
   return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
-}
-
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  std::size_t end = 0, at = 0;
-  std::string out;
-  while ((at = text.find(from, end)) != kNowhere) {
-    out.append(text, end, at - end).append(to);
-    end = at + from.size();
-  }
-  if (end > 0) text = out.append(text, end);
 }
 
 /// Removes the word <skipped>, joins lines and decodes entities, as the first steps of the tokeniser mteval-v13a do.

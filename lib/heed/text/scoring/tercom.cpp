@@ -2,6 +2,7 @@
 
 #include "heed/base/ascii.h"
 #include "heed/base/utf8.h"
+#include "heed/text/strings/scan.h"
 #include "heed/text/strings/unicode.h"
 
 namespace heed {
@@ -79,10 +80,8 @@ void TercomTokenizer::prepare(std::string_view line) {
 // space is.
 void TercomTokenizer::normalize() {
   for (const auto& [entity, mark] :
-       {std::pair<std::string_view, char>{"&quot;", '"'}, {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}}) {
-    for (std::size_t at = 0; (at = text_.find(entity, at)) != std::string::npos; ++at)
-      text_.replace(at, entity.size(), 1, mark);
-  }
+       {std::pair<std::string_view, std::string_view>{"&quot;", "\""}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}})
+    replace_all(text_, entity, mark);
   next_ = " ";
   for (const char c : text_) {
     if (is_split_mark(c))
@@ -91,7 +90,7 @@ void TercomTokenizer::normalize() {
       next_ += c;
   }
   next_ += "   ";
-  for (std::size_t at = 0; (at = next_.find("'s ", at)) != std::string::npos; at += 4) next_.insert(at, 1, ' ');
+  replace_all(next_, "'s ", " 's ");
 
   text_.clear();
   for (std::size_t i = 0; i < next_.size(); ++i) {
