@@ -532,14 +532,16 @@ bool multiply_and_finish(CudaContext& device, Rows rows, std::int64_t m, std::in
   const auto first = [](const std::vector<Algorithm>& suggestions) {
     return suggestions.empty() ? std::optional<Algorithm>() : suggestions.front();
   };
-  const auto like_others = [&](const std::vector<Algorithm>& suggestions) {
+  const auto like_others = [&](const std::vector<Algorithm>& suggestions) -> std::optional<Algorithm> {
     const std::optional<Algorithm> base = algorithm_for(others, first);
-    if constexpr (!std::is_same_v<T, std::int32_t>) try {
+    if constexpr (!std::is_same_v<T, std::int32_t>) {
+      try {
         if (base)
-          return std::optional(
-              first_with_bits_of<Operand, T, C>(device, *base, suggestions, n, k, finish.bias != nullptr, finish.relu));
+          return first_with_bits_of<Operand, T, C>(device, *base, suggestions, n, k, finish.bias != nullptr,
+                                                   finish.relu);
       } catch (const OutOfGpuMemory&) {  // a faster algorithm is not worth a failure
       }
+    }
     return base;
   };
   const ProductMemory<Operand, C> memory{m, k, a.data, b.data, c};
