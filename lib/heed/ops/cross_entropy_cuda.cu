@@ -297,9 +297,9 @@ __global__ __launch_bounds__(kMostThreads) void cross_entropy_kernel(T* logits, 
   const std::int64_t i = first_row + blockIdx.x;
   LogitRow<T, Held> row(logits, rounded, stride, bias, vocabulary);
   const RowLoss<T> loss = row_loss(row, targets, i);
-  // One thread computes a logarithm, while the others already store gradients.
-  if (threadIdx.x == 0) sums[i] = sums_of(loss, vocabulary, targets, i, smoothing);
   if (gradient) store_gradients(row, loss, targets, i, factors);
+  // Only now, because the registers hold the row until then.
+  if (threadIdx.x == 0) sums[i] = sums_of(loss, vocabulary, targets, i, smoothing);
 }
 
 /// Does for the rows first_row + block of both passes of consistent_cross_entropy() what cross_entropy_kernel() does.
