@@ -26,6 +26,9 @@ TEST_CASE("tab-separated values: one line for each weight") {
         "7\tcross\t2\t3\t1\t!\t0\tgo\t0.000000\n"
         "7\tcross\t2\t3\t1\t!\t1\t天気です\t1.000000\n"
         "7\tcross\t2\t3\t1\t!\t2\t\\t\t0.000000\n");
+  AttentionMap map = two_words();
+  map.columns[2] = "\\t";  // a backslash and a t, which is no tab
+  CHECK(attention_tsv(7, map).find("\t\\\\t\t0.100000\n") != std::string::npos);
 }
 
 TEST_CASE("JSON: one object a map") {

@@ -281,12 +281,20 @@ std::unique_ptr<std::ostream> open_for_appending(const std::string& path) {
   return std::make_unique<OwningOstream>(std::make_unique<FdStreamBuf>(fd, path, true));
 }
 
+bool is_special(const std::string& path) {
+  struct stat status {};
+  return descriptor_named(without_links(path)) || (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode));
+}
+
 std::string target_of_output(const std::string& path) {
   std::string target = without_links(path);
-  struct stat status {};
-  if (descriptor_named(target) || (::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)))
-    throw Error(Position{path}, "is not a regular file (name a file that may be replaced)");
+  if (is_special(target)) throw Error(Position{path}, "is not a regular file (name a file that may be replaced)");
   return target;
+}
+
+void check_writable(const std::string& path) {
+  if (::access(folder_of(target_of_output(path)).c_str(), W_OK | X_OK) != 0)
+    throw Error(Position{path}, "cannot open for writing: " + errno_text());
 }
 
 bool is_same_path(const std::string& a, const std::string& b) {
@@ -349,8 +357,7 @@ OutputFile::OutputFile(const std::string& path) {
     if (fd < 0) throw Error(Position{path}, "cannot open for writing: " + errno_text());
     buffer_ = std::make_unique<FdStreamBuf>(fd, path, true);
   } else {
-    struct stat status {};
-    const bool in_place = ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+    const bool in_place = is_special(path);
     if (!in_place) atomic_ = std::make_unique<AtomicPath>(path);
     const std::string& name = in_place ? path : atomic_->temporary();
     const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -85,9 +85,17 @@ std::unique_ptr<std::ostream> open_for_appending(const std::string& path);
 /// Returns the name of an input for messages: "standard input" for the paths "-" and "", other paths unchanged.
 std::string input_name(const std::string& path);
 
+/// Returns whether a path leads to a folder, a device, a pipe or a descriptor of this process (/dev/stdout): an output
+/// to it replaces no file. Throws Error when there are too many links.
+bool is_special(const std::string& path);
+
 /// Follows the symbolic links in `path` and returns the path of the file that an output to `path` replaces or creates.
 /// Throws Error when `path` is a folder, a device, a pipe or a file descriptor (/dev/stdout).
 std::string target_of_output(const std::string& path);
+
+/// Throws Error where no file can appear at `path`: as target_of_output() does, or because its folder is missing or
+/// must not be written. Programs call this before they begin hours of work.
+void check_writable(const std::string& path);
 
 /// Tells whether two paths lead to the same file, also through symbolic links. The file need not exist. Throws Error
 /// when there are too many links.

@@ -49,9 +49,10 @@ struct CommonOptions {
     visit.section("Common");
     visit(quiet, {.name = "quiet", .help = "print only warnings and errors; --log gets all messages", .letter = 'q'});
     visit(verbose, {.name = "verbose", .help = "print more messages", .letter = verbose_letter});
-    visit(
-        log,
-        {.name = "log", .help = "write messages to FILE instead of stderr", .value = "FILE", .file = FileUse::written});
+    visit(log, {.name = "log",
+                .help = "write messages to FILE instead of stderr",
+                .value = "FILE",
+                .file = FileUse::appended});
   }
 };
 

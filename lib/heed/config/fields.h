@@ -17,8 +17,9 @@
 
 namespace heed {
 
-/// What a program does with the file that a field names, or with the files of a list.
-enum class FileUse { none, read, written };
+/// What a program does with the file that a field names, or with the files of a list: it may make a new file
+/// (`written`), or write behind the end of the file that is there.
+enum class FileUse { none, read, written, appended };
 
 /// The description of one field of a struct of options or configuration values. Such a struct lists its fields once, in
 /// a member function

@@ -71,10 +71,11 @@ std::vector<std::vector<float>> ForcedDecoder::scores_at_once(const Batch& batch
     const int own = target.length(b), places = model_.predicts_end() ? lengths[b].front().tokens : own;
     std::vector<std::int32_t> ids(static_cast<std::size_t>(places), kStartId);
     if (!model_.predicts_end()) ids.back() = kEndId;
-    const auto begin = batch.target_out.begin() + target.begin(b);
-    for (int t = 0; t < std::min(own, places); ++t) rows.push_back(masked.tokens() + t);
+    const int scored = std::min(own, places);
+    for (int t = 0; t < scored; ++t) rows.push_back(masked.tokens() + t);
     masked.append(ids);
-    tokens.append(std::vector<std::int32_t>(begin, begin + std::min(own, places)));
+    tokens.append(std::span(batch.target_out)
+                      .subspan(static_cast<std::size_t>(target.begin(b)), static_cast<std::size_t>(scored)));
   }
   const Variable<float> hidden = gather_rows<float>(graph_, state->predict(graph_, masked, sentences), rows);
   std::vector<std::vector<float>> out = token_scores(hidden.value, tokens.ids, tokens.packed());

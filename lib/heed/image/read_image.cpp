@@ -54,10 +54,15 @@ class OpenFile {
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr std::size_t kFirstBlock = std::size_t{64} << 10, kBlock = std::size_t{1} << 20;
 
+/// Throws Error where the operating system would read only the beginning of a path.
+void check_bytes_of_path(const std::string& path) {
+  if (path.find('\0') != std::string::npos) throw Error("the path of an image has a NUL byte");
+}
+
 /// Returns the bytes of an image file. The start is checked before the rest is read, because the file may be large and
 /// no image.
 std::string read_file(const std::string& path) {
-  check_image_path(path);
+  check_bytes_of_path(path);
   const OpenFile file(path);
   const struct stat status = file.status();
   if (S_ISDIR(status.st_mode)) throw Error(Position{path}, "is a folder (name an image file)");
@@ -80,7 +85,7 @@ std::string read_file(const std::string& path) {
 }  // namespace
 
 void check_image_path(const std::string& path) {
-  if (path.find('\0') != std::string::npos) throw Error("the path of an image has a NUL byte");
+  check_bytes_of_path(path);
   if (::access(path.c_str(), R_OK) != 0) throw Error(Position{path}, "cannot open: " + errno_text());
 }
 

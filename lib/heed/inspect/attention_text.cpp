@@ -8,26 +8,10 @@
 
 #include "heed/base/terminal.h"
 #include "heed/base/utf8.h"
+#include "heed/text/strings/scan.h"
 
 namespace heed {
 namespace {
-
-std::string escaped(const std::string& token) {
-  std::string out;
-  for (const char c : token) {
-    if (c == '\\')
-      out += "\\\\";
-    else if (c == '\t')
-      out += "\\t";
-    else if (c == '\n')
-      out += "\\n";
-    else if (c == '\r')
-      out += "\\r";
-    else
-      out += c;
-  }
-  return out;
-}
 
 std::string fixed(float value, int digits) {
   char out[32];
@@ -81,9 +65,9 @@ std::string attention_tsv(std::int64_t line, const AttentionMap& map, std::optio
       std::to_string(line) + '\t' + map.kind + '\t' + std::to_string(map.layer) + '\t' + head_name(map) + '\t';
   std::string out;
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
-    const std::string query = start + std::to_string(r) + '\t' + escaped(map.rows[r]) + '\t';
+    const std::string query = start + std::to_string(r) + '\t' + tsv_field(map.rows[r]) + '\t';
     for (const std::size_t c : columns_of(map, r, top))
-      out += query + std::to_string(c) + '\t' + escaped(map.columns[c]) + '\t' + fixed(map.at(r, c), 6) + '\n';
+      out += query + std::to_string(c) + '\t' + tsv_field(map.columns[c]) + '\t' + fixed(map.at(r, c), 6) + '\n';
   }
   return out;
 }

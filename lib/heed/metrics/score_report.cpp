@@ -6,6 +6,7 @@
 
 #include "heed/base/utf8.h"
 #include "heed/metrics/numbers.h"
+#include "heed/text/strings/scan.h"
 
 namespace heed {
 namespace {
@@ -141,29 +142,6 @@ std::string xml_text(std::string_view text) {
 
 std::string json_string(std::string_view text, bool ascii) {
   return nlohmann::json(text).dump(-1, ' ', ascii, nlohmann::json::error_handler_t::replace);
-}
-
-std::string tsv_field(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '\t':
-        out += "\\t";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
 }
 
 std::string score_number(const SystemScore& score, int width) {

@@ -62,9 +62,6 @@ struct ScoreFailure {
 /// and metric, of which `failures` have failed. The text ends with a line end.
 std::string systems_junit(std::span<const SystemReport> systems, std::span<const ScoreFailure> failures, int width);
 
-/// Returns a text in a form in which it can be one field of a TSV file: tabs, line ends and backslashes become \t, \n,
-/// \r and \\.
-std::string tsv_field(std::string_view text);
 /// Returns a text as a JSON string in double quotes. If `ascii` is true, all characters beyond ASCII are escaped.
 std::string json_string(std::string_view text, bool ascii = false);
 

@@ -192,9 +192,9 @@ void add_column_sums(CudaContext& device, const MaybeRounded<T>& x, Tensor<T> su
     if (x.rounded) {
       const std::array<float*, 1> to{sums.data()};
       const Bfloat16* const elements = x.rounded.data();
-      if (takes_packs<8>(x.columns(), elements))
-        return sum_packs(device, x.rows(), sums.size(), RoundedSummands<8>{elements, x.columns()}, 1, 1, to);
-      return sum_packs(device, x.rows(), sums.size(), RoundedSummands<1>{elements, x.columns()}, 1, 1, to);
+      return with_packs<8>(takes_packs<8>(x.columns(), elements), [&](auto pack) {
+        sum_packs(device, x.rows(), sums.size(), RoundedSummands<pack.value>{elements, x.columns()}, 1, 1, to);
+      });
     }
   add_column_sums(device, static_cast<const T*>(x.full.data()), x.rows(), x.columns(), sums.size(), sums.data());
 }

@@ -57,21 +57,15 @@ __global__ void gated_unit_gradient_kernel(const T* x, Activation activation, co
   });
 }
 
-constexpr int kPack = 8;
-
 }  // namespace
 
 template <class T>
 void gated_unit_forward(CudaContext& device, Tensor<T> x, Activation activation, MaybeRounded<T> y) {
   const std::int64_t columns = y.columns(), n = y.rows() * columns;
-  const auto run = [&](auto kernel, int pack) {
-    launch(device, shape_for_elements(n / pack), kernel, x.data(), activation, y.full.data(), y.rounded.data(), n,
-           columns);
-  };
-  if (takes_packs<kPack>(columns, x.data(), y.full.data(), y.rounded.data()))
-    run(gated_unit_kernel<T, kPack>, kPack);
-  else
-    run(gated_unit_kernel<T, 1>, 1);
+  with_packs<8>(takes_packs<8>(columns, x.data(), y.full.data(), y.rounded.data()), [&](auto pack) {
+    launch(device, shape_for_elements(n / pack.value), gated_unit_kernel<T, pack.value>, x.data(), activation,
+           y.full.data(), y.rounded.data(), n, columns);
+  });
 }
 
 template <class T>
@@ -79,13 +73,10 @@ void gated_unit_backward(CudaContext& device, Tensor<T> x, Activation activation
                          bool adds) {
   const std::int64_t columns = dy.columns(), n = dy.rows() * columns;
   const auto run = [&]<class Dy>(const Dy* from) {
-    const auto run_packs = [&](auto kernel, int pack) {
-      launch(device, shape_for_elements(n / pack), kernel, x.data(), activation, from, dx.data(), adds, n, columns);
-    };
-    if (takes_packs<kPack>(columns, x.data(), from, dx.data()))
-      run_packs(gated_unit_gradient_kernel<T, Dy, kPack>, kPack);
-    else
-      run_packs(gated_unit_gradient_kernel<T, Dy, 1>, 1);
+    with_packs<8>(takes_packs<8>(columns, x.data(), from, dx.data()), [&](auto pack) {
+      launch(device, shape_for_elements(n / pack.value), gated_unit_gradient_kernel<T, Dy, pack.value>, x.data(),
+             activation, from, dx.data(), adds, n, columns);
+    });
   };
   if constexpr (std::is_same_v<T, float>)
     if (dy.rounded) return run(static_cast<const Bfloat16*>(dy.rounded.data()));

@@ -32,16 +32,12 @@ __global__ void bias_activation_kernel(const T* z, const T* bias, Activation act
 template <class T>
 void add_bias_and_activate(CudaContext& device, const T* z, Tensor<T> bias, Activation activation, Tensor<T> before,
                            MaybeRounded<T> y) {
-  constexpr int kPack = 8;
   const std::int64_t columns = y.columns(), n = y.rows() * columns;
-  const auto run = [&](auto kernel, int pack) {
-    launch(device, shape_for_elements(n / pack), kernel, z, bias.data(), activation, before.data(), y.full.data(),
-           y.rounded.data(), n, columns);
-  };
-  if (takes_packs<kPack>(columns, z, bias.data(), before.data(), y.full.data(), y.rounded.data()))
-    run(bias_activation_kernel<T, kPack>, kPack);
-  else
-    run(bias_activation_kernel<T, 1>, 1);
+  const bool packs = takes_packs<8>(columns, z, bias.data(), before.data(), y.full.data(), y.rounded.data());
+  with_packs<8>(packs, [&](auto pack) {
+    launch(device, shape_for_elements(n / pack.value), bias_activation_kernel<T, pack.value>, z, bias.data(),
+           activation, before.data(), y.full.data(), y.rounded.data(), n, columns);
+  });
 }
 
 /// Computes dz = dy f'(z), and gives it as summands to sum_packs(): the gradient of the bias is a sum over the rows of
@@ -95,17 +91,13 @@ void activation_backward(CudaContext& device, Activation activation, MaybeRounde
   const auto run = [&](const auto* from, const auto* saved) {
     using Dy = std::remove_cvref_t<decltype(*from)>;
     using Kept = std::remove_cvref_t<decltype(*saved)>;
-    const auto run_packs = [&](auto pack) {
+    const bool packs = takes_packs<8>(columns, from, saved, dz.full.data(), dz.rounded.data());
+    with_packs<8>(packs, [&](auto pack) {
       sum_packs(device, rows, columns,
                 ActivationGradient<T, Dy, Kept, pack.value>{from, saved, activation, dz.full.data(), dz.rounded.data(),
                                                             columns},
                 1, 1, std::array<T*, 1>{dbias.data()});
-    };
-    if (takes_packs<8>(columns, from, saved, static_cast<const T*>(dz.full.data()),
-                       static_cast<const Bfloat16*>(dz.rounded.data())))
-      run_packs(std::integral_constant<int, 8>());
-    else
-      run_packs(std::integral_constant<int, 1>());
+    });
   };
   const T* const full = dy.full.data();
   const T* const kept_full = kept.full.data();

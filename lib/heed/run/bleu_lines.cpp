@@ -6,6 +6,7 @@
 #include "heed/metrics/ngram_matcher.h"
 #include "heed/metrics/numbers.h"
 #include "heed/run/bleu_modes.h"
+#include "heed/text/strings/scan.h"
 #include "heed/text/strings/unicode.h"
 
 namespace heed {

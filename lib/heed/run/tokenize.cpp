@@ -12,6 +12,7 @@
 #include "heed/run/line_pipeline.h"
 #include "heed/run/peer_options.h"
 #include "heed/text/bpe/bpe.h"
+#include "heed/text/strings/scan.h"
 #include "heed/text/token_offsets.h"
 
 namespace heed {

@@ -1,6 +1,5 @@
 #include "heed/run/tool_main.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -63,24 +62,17 @@ std::vector<OptionFile> files_of(const FieldList& fields) {
   return out;
 }
 
-/// Returns whether a path leads to a device, a pipe or a folder.
-bool is_special(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-}
-
 /// Throws UsageError where a file that the program writes is also another file of its options. If this process `writes`
-/// the files, throws Error where the folder of a file is missing, which the program would otherwise notice at its end.
+/// the files, throws Error where one cannot appear, which the program would otherwise notice at its end.
 void check_files(const FieldList& fields, bool writes) {
   const std::vector<OptionFile> files = files_of(fields);
   for (const OptionFile& written : files) {
-    if (written.use != FileUse::written || is_special(written.path)) continue;
+    if (written.use == FileUse::read || is_special(written.path)) continue;
     for (const OptionFile& other : files)
       if (&other != &written && is_same_path(written.path, other.path))
         throw UsageError(written.option + " " + written.path + ": is also the file of " + other.option +
                          ", and one would spoil the other (name another file)");
-    if (writes && ::access(folder_of(written.path).c_str(), F_OK) != 0)
-      throw Error(Position{written.path}, "cannot open for writing: " + errno_text());
+    if (writes && written.use == FileUse::written) check_writable(written.path);
   }
 }
 

@@ -44,12 +44,6 @@ void run_average(const TrainOptions& options, Log& log) {
            (options.average.size() == 1 ? " model" : " models"));
 }
 
-/// Throws Error when the folder of `path` cannot be written, so that hours of training do not end with this error.
-void check_writable(const std::string& path) {
-  const std::string folder = folder_of(target_of_output(path));
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) throw Error(Position{path}, "cannot be written: " + errno_text());
-}
-
 /// Returns the options with other defaults where the targets are no text: evalb in place of BLEU for trees; accuracy in
 /// place of BLEU, and batches of 128 images, for labels. Images that sentences describe are not changed, because a flip
 /// would swap left and right.
@@ -81,6 +75,7 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   const std::string notice =
       log.info_text("interrupted: stopping as soon as the model is saved; Ctrl-C again stops without saving");
   run_on_first(ranks, [&] {
+    // Also for devices, which another program may write to: train replaces its files.
     if (!options.check) check_writable(options.model);
     if (!options.run.plot.empty()) check_writable(options.run.plot);
     if (options.check || options.dry_run) return;

@@ -311,17 +311,10 @@ std::vector<RunSetting> TrainSession::settings() const {
 /// Forgets the scores of earlier validations where they are those of another text. A file of an older heed does not
 /// tell of which text they are.
 void TrainSession::forget_other_validations() {
-  TrainingState& state = run_->state;
-  const auto before = std::ranges::find(state.settings, kValidationText, &std::pair<std::string, std::string>::first);
-  if (options_.valid_sets.empty() || before == state.settings.end() ||
-      before->second == digits(valid_corpus_.fingerprint()))
-    return;
-  if (!state.validations.empty())
-    log_.warn(
-        "the text of --valid-sets has changed: the scores of earlier validations are forgotten, and the count of "
-        "--early-stopping begins anew");
-  state.validations.clear();
-  state.best.assign(state.best.size(), {});
+  const auto& settings = run_->state.settings;
+  const auto before = std::ranges::find(settings, kValidationText, &std::pair<std::string, std::string>::first);
+  if (!options_.valid_sets.empty() && before != settings.end() && before->second != digits(valid_corpus_.fingerprint()))
+    forget_validations(run_->state, "the text of --valid-sets", log_);
 }
 
 std::string TrainSession::identity() const {

@@ -129,4 +129,13 @@ bool takes_packs(std::int64_t columns, T*... arrays) {
   return columns % N == 0 && ((reinterpret_cast<std::uintptr_t>(arrays) % kPackAlignment<T, N> == 0) && ...);
 }
 
+/// Calls run(n), where n.value is N if `packs` is true, and otherwise 1: the size of the packs of a kernel.
+template <int N, class Run>
+void with_packs(bool packs, const Run& run) {
+  if (packs)
+    run(std::integral_constant<int, N>());
+  else
+    run(std::integral_constant<int, 1>());
+}
+
 }  // namespace heed

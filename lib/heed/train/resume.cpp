@@ -73,6 +73,15 @@ void check_resumable(const std::string& path, ResumableCheckpoint& saved, const 
   for (const RunSetting& setting : settings) stored.emplace_back(setting.name, setting.value);
 }
 
+void forget_validations(TrainingState& state, const std::string& what, Log& log) {
+  if (!state.validations.empty())
+    log.warn(what +
+             " has changed: the scores of earlier validations are forgotten, and the count of --early-stopping begins "
+             "anew");
+  state.validations.clear();
+  state.best.assign(state.best.size(), {});
+}
+
 void keep_after_rollback(TrainingState& abandoned, TrainingState& restored) {
   if (restored.metrics != abandoned.metrics) {
     restored.metrics = std::move(abandoned.metrics);

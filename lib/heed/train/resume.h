@@ -39,6 +39,10 @@ struct RunSetting {
 void check_resumable(const std::string& path, ResumableCheckpoint& saved, const Checkpoint& present,
                      const std::vector<RunSetting>& settings, Log& log);
 
+/// Forgets the scores of earlier validations, with which later ones must not be compared: `what` has changed. Warns, if
+/// there are any.
+void forget_validations(TrainingState& state, const std::string& what, Log& log);
+
 /// Prepares a rollback. `restored` is the state read from the file that training goes back to; `abandoned` is the state
 /// that training gives up. Moves what remains valid from `abandoned` into `restored`: the seed and the settings,
 /// because another run may have written the file; the number of skipped updates, and of rollbacks plus one; the

@@ -71,13 +71,9 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
     std::vector<std::string> metrics;
     for (const Metric metric : parts.validator->metrics()) metrics.emplace_back(enum_name(metric));
     if (state().metrics != metrics) {
-      if (!state().validations.empty())
-        parts_.log.warn(
-            "--valid-metrics has changed: the scores of earlier validations are forgotten, and the count of "
-            "--early-stopping begins anew");
+      forget_validations(state(), "--valid-metrics", parts_.log);
       state().metrics = metrics;
-      state().validations.clear();
-      state().best.assign(metrics.size(), {});
+      state().best.resize(metrics.size());
     }
   }
   if (!options.plot_with.empty() && options.plot.empty())

@@ -628,10 +628,10 @@ void round_matrix(CudaContext& device, const float* x, std::int64_t stride, std:
     round_matrix(device, x, whole, 1, whole, to);
     return round_matrix(device, x + whole, rest, 1, rest, to + whole);
   }
-  if (takes_packs<kPack>(columns, x, to) && takes_packs<kPack>(stride))
-    launch(device, shape_for_elements(rows * columns / kPack), round_kernel<kPack>, x, stride, to, rows, columns);
-  else
-    launch(device, shape_for_elements(rows * columns), round_kernel<1>, x, stride, to, rows, columns);
+  with_packs<kPack>(takes_packs<kPack>(columns, x, to) && takes_packs<kPack>(stride), [&](auto pack) {
+    launch(device, shape_for_elements(rows * columns / pack.value), round_kernel<pack.value>, x, stride, to, rows,
+           columns);
+  });
 }
 
 void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const std::int8_t* a,

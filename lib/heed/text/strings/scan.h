@@ -101,4 +101,8 @@ char* copy_squeezed(std::string_view text, char* put, bool& after_space);
 /// are not searched for `from`.
 void replace_all(std::string& text, std::string_view from, std::string_view to);
 
+/// Returns a text in a form in which it can be one field of a TSV file: tabs, line ends and backslashes become \t, \n,
+/// \r and \\.
+std::string tsv_field(std::string_view text);
+
 }  // namespace heed
