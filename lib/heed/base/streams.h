@@ -93,8 +93,8 @@ bool is_special(const std::string& path);
 /// Throws Error when `path` is a folder, a device, a pipe or a file descriptor (/dev/stdout).
 std::string target_of_output(const std::string& path);
 
-/// Throws Error where no file can appear at `path`: as target_of_output() does, or because its folder is missing or
-/// must not be written. Programs call this before they begin hours of work.
+/// Throws Error when no file can appear at `path`: when target_of_output() does, and when the folder of the file is
+/// missing or cannot be written to. Programs call this before they begin hours of work.
 void check_writable(const std::string& path);
 
 /// Tells whether two paths lead to the same file, also through symbolic links. The file need not exist. Throws Error

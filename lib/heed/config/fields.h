@@ -17,8 +17,8 @@
 
 namespace heed {
 
-/// What a program does with the file that a field names, or with the files of a list: it may make a new file
-/// (`written`), or write behind the end of the file that is there.
+/// What a program does with the file that a field names, or with the files of a list: it reads the file, replaces it by
+/// a new one (`written`), or adds to its end (`appended`).
 enum class FileUse { none, read, written, appended };
 
 /// The description of one field of a struct of options or configuration values. Such a struct lists its fields once, in

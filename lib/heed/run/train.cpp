@@ -75,7 +75,7 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   const std::string notice =
       log.info_text("interrupted: stopping as soon as the model is saved; Ctrl-C again stops without saving");
   run_on_first(ranks, [&] {
-    // Also for devices, which another program may write to: train replaces its files.
+    // Other programs may write to a device or a pipe. It is an error here, because train replaces the files it writes.
     if (!options.check) check_writable(options.model);
     if (!options.run.plot.empty()) check_writable(options.run.plot);
     if (options.check || options.dry_run) return;
