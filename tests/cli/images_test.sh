@@ -94,6 +94,10 @@ for bad in cut.png text.png missing.png; do
   expect 1 'ice' "translate: list:2: $bad: *" "$translate" -q -m two.h5 -i list
   expect 0 'ice' "translate: warning: list:2: $bad: *; lines left empty because their image cannot be read: 1" \
     "$translate" -m two.h5 --on-bad-image empty -i list
+  rm -f out
+  printf 'ice\n\n' >out.partial
+  printf 'my pictures/c.png\n' | cat list - >longer
+  expect 0 '' 'translate: out.partial: goes on after line 2' "$translate" -m two.h5 --on-bad-image empty -i longer -o out --resume
   printf 'x\nx\n' >x
   expect 1 '' "*train: list:2: $bad: *" "$train" -q -t list x --task vit "${small[@]}" --after 2u --lr-warmup 1 -m bad.h5
 done
@@ -102,6 +106,9 @@ done
 expect 1 '' 'train: list:2: missing.png: cannot open: No such file or directory' \
   "$train" -t list x --task vit "${small[@]}" --after 2u --lr-warmup 1 --disp-freq 1u -m bad.h5
 expect 0 $'\n-*' '' bash -c "printf '\nmy pictures/c.png\n' | '$translate' -q -m two.h5 --score <(printf '\nice\n')"
+printf 'my pictures/c.png\nmy pictures/a b.png\n' >list
+printf 'ice\nno bear\n' >wrong
+expect 1 '-*' "translate: wrong:2: 'no bear' *" "$translate" -q -m two.h5 -i list --score wrong
 
 # What the options cannot mean.
 expect 2 '' "train: --trees: has no use with images*" "$train" --trees x --task vit -m x.h5

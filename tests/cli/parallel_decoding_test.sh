@@ -73,8 +73,11 @@ expect 2 '' 'translate: --length-candidates: fixed.h5 has a fixed length (train 
 expect 2 '' 'translate: --iterations: has no use with --score, which translates nothing' "$translate" -q -m nat.h5 --iterations 2 --score test.b -i test.a
 expect 1 '' 'translate: steps.h5: predicts one position after the other, but the first model predicts all positions at once (give models of one kind)' \
   "$translate" -q -m nat.h5 steps.h5 -i test.a
-expect 1 '' 'translate: nat.h5: predicts all positions at once, but the first model predicts all positions at once, with a fixed length (give models of one kind)' \
+expect 1 '' 'translate: nat.h5: predicts all positions at once, but the first model predicts all positions at once, with a fixed length of 10 (give models of one kind)' \
   "$translate" -q -m fixed.h5 nat.h5 -i test.a
+"$train" "${options[@]}" --after 1u -m longer.h5 --fixed-length 12 --max-length 10 || fail "train --fixed-length 12: exit $?"
+expect 1 '' 'translate: longer.h5: predicts all positions at once, with a fixed length of 12, but the first model predicts all positions at once, with a fixed length of 10 (give models of one kind)' \
+  "$translate" -q -m fixed.h5 longer.h5 -i test.a
 expect 1 '' 'translate: nat.h5: predicts all positions at once, but the first model predicts one position after the other (*' \
   "$translate" -q -m steps.h5 -b 1 --draft-model nat.h5 -i test.a
 expect 2 '' 'train: --length-range: needs --transformer-decoder-autoreg none (as --task nat has it)' \

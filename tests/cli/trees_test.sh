@@ -63,6 +63,9 @@ for search in '-b 1' '-b 4' '-b 3 --precision int8' '--search sample --seed 3' '
   "$translate" -m parser.h5 -q $search -i odd -o odd.trees || fail "translate $search: exit $?"
   "$tokenize" --mode leaves -i odd.trees | cmp -s - odd.words || fail "translate $search: $(cut -c1-200 odd.trees)"
 done
+printf 'dog\na dog\n' >two
+while read -r line; do echo "$line" | "$translate" -m parser.h5 -q --search exhaustive -n 0; done <two >alone
+expect 0 "$(cat alone)" '' "$translate" -m parser.h5 -q --search exhaustive -n 0 -i two
 expect 0 '(S *)S' '' bash -c "head -1 dev.words | '$translate' -m parser.h5 --no-detokenize -q"
 expect 0 $'0 ||| (TOP *) ||| F0= *\n0 ||| (TOP *' '' bash -c "head -1 dev.words | '$translate' -m parser.h5 --n-best 2 -q"
 expect 0 '-0.*' '' bash -c "head -1 dev.words | '$translate' -m parser.h5 --score <(head -1 dev.trees) -q"
@@ -115,7 +118,7 @@ for tool in "$train --trees broken -m x.h5 -v words.vocab trees.vocab" "$tokeniz
   # shellcheck disable=SC2086
   expect 1 '*' '*: broken:2:1: this bracket is never closed' $tool
 done
-expect 1 '' 'translate: broken:2:1: this bracket is never closed' bash -c "printf 'dog\ndog\n' | '$translate' -m parser.h5 -q --score broken"
+expect 1 '-*' 'translate: broken:2:1: this bracket is never closed' bash -c "printf 'dog\ndog\n' | '$translate' -m parser.h5 -q --score broken"
 printf 'dog\n' >s
 printf '(S (NN cat))\n' >t
 expect 1 '' "train: t:1: word 1 of the tree is 'cat', but 'dog' in the sentence (both need the same words)" \

@@ -18,6 +18,45 @@ SearchOptions exhaustive(int n_best = 0) {
   return options;
 }
 
+TEST_CASE("where a beam ends in a dead end, exhaustive search finds what can end all the same") {
+  // Of two words, no pair may come twice: few of the sequences of five words go on so far.
+  SearchOptions options = exhaustive();
+  options.no_repeat_ngram_size = 2;
+  options.min_output_length = options.max_output_length = 5;
+  int dead_ends = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    TableModel model(6, random_table(seed, 4, 5, 6));
+    options.search = SearchKind::beam;
+    options.beam_size = 1;
+    const Hypothesis greedy = search(model, sources({9}), options).at(0).at(0);
+    dead_ends += greedy.ids.size() < 5;
+    CHECK(greedy.log_probabilities.size() == greedy.ids.size());
+    CHECK(greedy.score == doctest::Approx(greedy.sum / static_cast<double>(greedy.ids.size())));
+    options.search = SearchKind::exhaustive;
+    const Hypothesis one = search(model, sources({9}), options).at(0).at(0);
+    options.beam_size = 100;
+    const Hypothesis other = search(model, sources({9}), options).at(0).at(0);
+    CHECK(one.ids.size() == 5);
+    CHECK(one.ids == other.ids);
+  }
+  CHECK(dead_ends > 0);
+}
+
+TEST_CASE("a hypothesis that can neither go on nor end is the translation, in every search") {
+  SearchOptions options = exhaustive();
+  options.no_repeat_ngram_size = 1;
+  options.min_output_length = 3;
+  TableModel model(6, random_table(1, 4, 5, 6));
+  for (const SearchKind kind : {SearchKind::beam, SearchKind::exhaustive, SearchKind::sample}) {
+    options.search = kind;
+    const Hypothesis found = search(model, sources({9}), options).at(0).at(0);
+    CHECK(found.ids.size() == 2);
+    CHECK(found.log_probabilities.size() == 2);
+    CHECK(found.sum < 0);
+    CHECK(found.score == doctest::Approx(found.sum / 2));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("exhaustive search finds the best hypotheses of all, for every length penalty and length limit") {
@@ -124,7 +163,7 @@ TEST_CASE("exhaustive search continues many blocks of beginnings") {
   }
 }
 
-TEST_CASE("exhaustive search gives up past its bound on work, and says for which sentence") {
+TEST_CASE("exhaustive search gives up past its bound on work") {
   RandomModel random(200, 1, 7);
   NetworkStepModel model(*random.model, *random.parameters, Precision::float32);
   PackedIds source;
@@ -135,11 +174,16 @@ TEST_CASE("exhaustive search gives up past its bound on work, and says for which
     search(model, source, options);
     FAIL("no error");
   } catch (const SearchTooLong& error) {
-    CHECK(error.sentence() == 0);
     CHECK(std::string(error.what()) ==
           "--search exhaustive: more than 50 beginnings may lead to a better translation than the best one so far "
           "(raise --max-expansions, or take --normalize 0 or a lower --max-output-length, which leave fewer)");
   }
+  options.normalize = 0;
+  options.max_expansions = 2;
+  CHECK_THROWS_WITH(search(model, source, options),
+                    "--search exhaustive: more than 2 beginnings may lead to a better translation than the best one so "
+                    "far (raise --max-expansions, or take a lower --max-output-length, which leaves fewer)");
+  options.normalize = 1;
   // The bound is exact where it suffices: greedy search's beginnings alone.
   TableModel table(10, {{{9}, {{4, 1.0}}}, {{9, 4}, {{5, 1.0}}}, {{9, 4, 5}, {{3, 1.0}}}});
   options.max_expansions = 3;

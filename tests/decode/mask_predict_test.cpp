@@ -409,3 +409,17 @@ TEST_CASE("mask-predict: an ensemble of a model with itself is the model, and of
     CHECK(std::exp(of_both[i].log_probability) ==
           doctest::Approx((std::exp(of_f[i].log_probability) + std::exp(of_g[i].log_probability)) / 2).epsilon(1e-4));
 }
+
+TEST_CASE("mask-predict: where no token is allowed, the translation is empty") {
+  TestModel model;
+  model.length = [](std::int32_t) { return std::vector<TargetLength>{{3, 0}}; };
+  model.tokens = [](std::int32_t source, const Ids&, std::size_t) {
+    std::map<std::int32_t, double> out;
+    for (std::int32_t id = source == 4 ? kReservedIds : 11; id < 12; ++id) out[id] = 0;
+    return out;
+  };
+  const auto found = mask_predict(model, source_of({4, 5}), SearchOptions());
+  CHECK(found.at(0).at(0).ids.empty());
+  CHECK(found.at(0).at(0).score == 0);
+  CHECK(found.at(1).at(0).ids.size() == 2);
+}

@@ -162,6 +162,10 @@ TEST_CASE("diverse beam search: groups avoid the tokens of earlier groups") {
   CHECK(first_tokens(0.5) == std::vector<Ids>{{4, 4}, {4, 5}});
   // log 0.5 - 0.6 is less than log 0.3: the second group takes 5.
   CHECK(first_tokens(0.6) == std::vector<Ids>{{5}, {4, 4}});
+  // So it does where both groups end at the length limit.
+  options.max_output_length = 1;
+  CHECK(first_tokens(0.6) == std::vector<Ids>{{4}, {5}});
+  options.max_output_length = 1000;
   // The scores are those of the model.
   options.diversity_strength = 0.6;
   TableModel model(10, table);

@@ -171,6 +171,9 @@ TEST_CASE("both length penalties, and length limits") {
   limited.beam_size = 1;
   limited.max_output_length = 1;
   CHECK(search(model, sources({9}), limited).at(0).at(0).ids == Ids{4});
+  // The factor is of the pieces of the source, without </s>.
+  SearchOptions by_source{.max_length_factor = 2};
+  CHECK(by_source.longest(8) == 2 * 7 + 10);
   SearchOptions longer;
   longer.beam_size = 4;
   longer.min_output_length = 2;
@@ -294,6 +297,13 @@ TEST_CASE("options that do not fit together are named") {
   options.beam_groups = 3;
   CHECK_THROWS_WITH_AS(options.validate(),
                        "--beam-groups 3 does not divide --beam-size 4 (give a multiple of 3 with -b)", UsageError);
+}
+
+TEST_CASE("the logarithm of a sum of probabilities far below those that a float can have") {
+  const float inf = std::numeric_limits<float>::infinity();
+  const float all[] = {-300, -300 + std::log(3.0F), -inf}, none[] = {-inf, -inf};
+  CHECK(log_sum_exp(all) == doctest::Approx(-300 + std::log(4.0)));
+  CHECK(log_sum_exp(none) == -inf);
 }
 
 TEST_CASE("an ensemble is the mean of its members' probabilities") {

@@ -86,5 +86,25 @@ TEST_CASE("every search of a random model finds trees over the words alone, what
   }
 }
 
+TEST_CASE("exhaustive search finds the same trees for sources in a batch as for each alone") {
+  const TreePieces pieces(labels());
+  const RandomModel random(labels().size(), 1, 5);
+  SearchOptions options{.search = SearchKind::exhaustive, .normalize = 0, .max_expansions = 1000000};
+  options = without_length_limit(options);
+  const std::vector<TreeRule::Shape> shapes = {{3, 6}, {1, 3}, {2, 4}};
+  NetworkStepModel model(*random.model, *random.parameters, Precision::float32);
+  const TreeRule rule(pieces, shapes);
+  const auto found = search(model, sources({4, 5, 6}), options, &rule);
+  for (std::size_t s = 0; s < shapes.size(); ++s) {
+    const TreeRule alone(pieces, {shapes[s]});
+    const auto expected = search(model, sources({static_cast<std::int32_t>(4 + s)}), options, &alone);
+    CHECK(found[s].at(0).ids == expected.at(0).at(0).ids);
+    std::string linear;
+    for (const std::int32_t id : found[s].at(0).ids) linear.append(" ").append(labels().piece(id));
+    CHECK_NOTHROW(
+        tree_of_linear(linear, std::vector<std::string_view>(static_cast<std::size_t>(shapes[s].words), "w")));
+  }
+}
+
 }  // namespace
 }  // namespace heed

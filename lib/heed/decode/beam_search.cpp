@@ -39,6 +39,7 @@ class BeamSearch {
         options_(options),
         size_(static_cast<std::size_t>(options.beam_size / options.beam_groups)),
         finished_(static_cast<std::size_t>(source.sequences())),
+        stuck_(finished_.size()),
         device_{arena_} {
     model.start(source);
     for (int s = 0; s < source.sequences(); ++s)
@@ -52,8 +53,9 @@ class BeamSearch {
 
   std::vector<std::vector<Hypothesis>> run() {
     for (length_ = 1; !beams_.empty(); ++length_) step();
-    for (auto& hypotheses : finished_) {
-      if (hypotheses.empty()) hypotheses.push_back({});  // no continuation was possible: the translation is empty
+    for (std::size_t s = 0; s < finished_.size(); ++s) {
+      std::vector<Hypothesis>& hypotheses = finished_[s];
+      if (hypotheses.empty()) hypotheses = std::move(stuck_[s]);
       if (options_.beam_groups > 1) drop_repeated(hypotheses);
       keep_best(hypotheses, options_.results());
     }
@@ -75,12 +77,12 @@ class BeamSearch {
     tokens_.clear();
     std::int32_t row = 0;
     int sentence = -1;
-    std::size_t first_token = 0;  // where the tokens of the sentence's groups begin in tokens_
     for (Beam& beam : beams_) {
-      if (beam.sentence != sentence) first_token = tokens_.size();
+      if (beam.sentence != sentence) chosen_.clear();
       sentence = beam.sentence;
       const auto rows = static_cast<std::int32_t>(beam.alive.size());
-      rank(beam, row, values, ids, std::span(tokens_).subspan(first_token));
+      rank(beam, row, values, ids);
+      if (candidates_.empty()) keep_stuck(beam);
       advance(beam, row);
       row += rows;
     }
@@ -108,10 +110,8 @@ class BeamSearch {
   }
 
   /// Sets candidates_ to the best 2K continuations of a beam's hypotheses, best first (K is the beam's size). When they
-  /// rank the same, the continuation with the lower row comes first, then the one with the lower token id. `earlier`
-  /// are the tokens by which earlier groups of the sentence go on.
-  void rank(const Beam& beam, std::int32_t first_row, Tensor<float> values, Tensor<std::int32_t> ids,
-            std::span<const std::int32_t> earlier) {
+  /// rank the same, the continuation with the lower row comes first, then the one with the lower token id.
+  void rank(const Beam& beam, std::int32_t first_row, Tensor<float> values, Tensor<std::int32_t> ids) {
     candidates_.clear();
     for (std::size_t i = 0; i < beam.alive.size(); ++i) {
       const std::int32_t row = first_row + static_cast<std::int32_t>(i);
@@ -122,7 +122,7 @@ class BeamSearch {
         const float log_probability = values.row(row)[j];
         if (!std::isfinite(log_probability)) continue;
         const double sum = beam.alive[i].sum + static_cast<double>(log_probability);
-        const auto same = static_cast<double>(std::ranges::count(earlier, token));
+        const auto same = static_cast<double>(std::ranges::count(chosen_, token));
         candidates_.push_back({sum - options_.diversity_strength * same, sum, row, token, log_probability});
       }
     }
@@ -156,7 +156,10 @@ class BeamSearch {
     if (at_limit)
       for (const Alive& alive : next) finish(beam, alive.node, alive.sum, nullptr);
     beam.alive = std::move(next);
-    if (at_limit || beam.finished >= size_ || beam.alive.empty()) {
+    const bool is_done = at_limit || beam.finished >= size_ || beam.alive.empty();
+    if (at_limit || !is_done)
+      chosen_.insert(chosen_.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(rows_before), tokens_.end());
+    if (is_done) {
       beam.alive.clear();
       parents_.resize(rows_before);
       tokens_.resize(rows_before);
@@ -166,21 +169,34 @@ class BeamSearch {
   /// Finishes the hypothesis of a beam that ends at `node`. `end` is the log-probability of </s>, or null when the
   /// hypothesis ended at the length limit.
   void finish(Beam& beam, std::int32_t node, double sum, const float* end) {
-    Hypothesis hypothesis = tree_.hypothesis(node, sum, end);
-    hypothesis.score = options_.final_score(sum, static_cast<int>(hypothesis.log_probabilities.size()));
-    finished_[static_cast<std::size_t>(beam.sentence)].push_back(std::move(hypothesis));
+    finished_[static_cast<std::size_t>(beam.sentence)].push_back(scored(node, sum, end));
     ++beam.finished;
+  }
+
+  /// Keeps the hypotheses of a beam of which none can go on or end, because rules forbid all tokens.
+  void keep_stuck(const Beam& beam) {
+    for (const Alive& alive : beam.alive)
+      stuck_[static_cast<std::size_t>(beam.sentence)].push_back(scored(alive.node, alive.sum, nullptr));
+  }
+
+  Hypothesis scored(std::int32_t node, double sum, const float* end) const {
+    Hypothesis out = tree_.hypothesis(node, sum, end);
+    out.score = options_.final_score(sum, static_cast<int>(out.log_probabilities.size()));
+    return out;
   }
 
   StepModel& model_;
   const SearchOptions& options_;
   // The number of hypotheses in a beam.
   std::size_t size_;
-  std::vector<std::vector<Hypothesis>> finished_;
+  // The hypotheses of each sentence that are finished, and those that could neither go on nor end.
+  std::vector<std::vector<Hypothesis>> finished_, stuck_;
   // The beams with unfinished hypotheses. The model's rows hold the hypotheses beam by beam, in this order.
   std::vector<Beam> beams_;
   HypothesisTree tree_;
   std::vector<std::int32_t> tokens_, parents_;
+  // The tokens by which earlier groups of the sentence go on in this step.
+  std::vector<std::int32_t> chosen_;
   std::vector<Candidate> candidates_;
   Arena arena_;
   CpuContext device_;

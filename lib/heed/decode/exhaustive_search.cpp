@@ -36,15 +36,13 @@ bool is_better(const Hypothesis& a, const Hypothesis& b) {
 /// of the next block. Therefore open beginnings need no stored state of the model.
 class ExhaustiveSearch {
  public:
-  ExhaustiveSearch(StepModel& model, const PackedIds& source, int sentence, const SearchOptions& options)
+  ExhaustiveSearch(StepModel& model, const PackedIds& source, const SearchOptions& options)
       : model_(model),
         options_(options),
-        sentence_(sentence),
-        longest_(options.longest(source.packed().length(sentence))),
+        longest_(options.longest(source.packed().length(0))),
         most_rows_(static_cast<std::size_t>(std::max<std::int64_t>(1, kScoresAtOnce / model.vocabulary()))),
-        device_{arena_} {
-    source_.append(source.sequence(sentence));
-  }
+        source_(source),
+        device_{arena_} {}
 
   std::vector<Hypothesis> run() {
     find_bound();
@@ -59,7 +57,7 @@ class ExhaustiveSearch {
       feed(block);
       while (!block.beginnings.empty()) advance(block);
     }
-    if (found_.empty()) found_.push_back({});  // no continuation is possible: the translation is empty
+    if (found_.empty()) found_ = std::move(stuck_);
     return std::move(found_);
   }
 
@@ -77,12 +75,18 @@ class ExhaustiveSearch {
   };
 
   /// Sets the bound to the worst of the scores that beam search finds, if it finds as many as are wanted. It is a
-  /// little lower, because the scores of two searches may be rounded in different ways.
+  /// little lower, because the scores of two searches may be rounded in different ways. Hypotheses that could neither
+  /// go on nor end are no bound.
   void find_bound() {
     SearchOptions beam = options_;
     beam.n_best = options_.results();
     beam.beam_size = std::max(options_.beam_size, beam.n_best);
-    const std::vector<Hypothesis> best = beam_search(model_, source_, beam).front();
+    std::vector<Hypothesis> best = beam_search(model_, source_, beam).front();
+    const bool ended = best.front().log_probabilities.size() > best.front().ids.size();
+    if (!ended && std::ssize(best.front().ids) < longest_) {
+      stuck_ = std::move(best);
+      return;
+    }
     if (std::ssize(best) >= options_.results()) bound_ = best.back().score - 1e-5 * (1 + std::abs(best.back().score));
   }
 
@@ -205,22 +209,25 @@ class ExhaustiveSearch {
   }
 
   [[noreturn]] void fail() const {
-    throw SearchTooLong(sentence_, "--search exhaustive: more than " + format_count(options_.max_expansions) +
-                                       " beginnings may lead to a better translation than the best one so far (raise "
-                                       "--max-expansions, or take --normalize 0 or a lower --max-output-length, which "
-                                       "leave fewer)");
+    const bool divides = options_.normalize > 0 || options_.length_penalty > 0;
+    throw SearchTooLong("--search exhaustive: more than " + format_count(options_.max_expansions) +
+                        " beginnings may lead to a better translation than the best one so far (raise "
+                        "--max-expansions, or take " +
+                        (divides ? "--normalize 0 or a lower --max-output-length, which leave fewer)"
+                                 : "a lower --max-output-length, which leaves fewer)"));
   }
 
   StepModel& model_;
   const SearchOptions& options_;
-  int sentence_;
   int longest_;
   // The most beginnings that are continued at once.
   std::size_t most_rows_;
-  PackedIds source_;
+  const PackedIds& source_;
   // A hypothesis with a lower score is not wanted.
   double bound_ = -std::numeric_limits<double>::infinity();
   std::vector<Hypothesis> found_;
+  // The result if no translation can end: what beam search found.
+  std::vector<Hypothesis> stuck_;
   HypothesisTree tree_;
   std::vector<Block> blocks_;
   // The number of beginnings in blocks_, and of those that were continued.
@@ -233,11 +240,8 @@ class ExhaustiveSearch {
 
 }  // namespace
 
-std::vector<std::vector<Hypothesis>> exhaustive_search(StepModel& model, const PackedIds& source,
-                                                       const SearchOptions& options) {
-  std::vector<std::vector<Hypothesis>> out;
-  for (int s = 0; s < source.sequences(); ++s) out.push_back(ExhaustiveSearch(model, source, s, options).run());
-  return out;
+std::vector<Hypothesis> exhaustive_search(StepModel& model, const PackedIds& source, const SearchOptions& options) {
+  return ExhaustiveSearch(model, source, options).run();
 }
 
 }  // namespace heed

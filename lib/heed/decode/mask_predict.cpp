@@ -18,6 +18,8 @@ struct PredictedTarget {
   // The number of tokens that count: all but </s> where the length was predicted, and otherwise those up to the first
   // </s>, if there is one.
   std::size_t size = 0;
+  // Whether a position has no allowed token (a shortlist may allow none): the translation is empty.
+  bool is_impossible = false;
 };
 
 class MaskPredict {
@@ -89,6 +91,8 @@ class MaskPredict {
       if (std::isnan(best_log_probabilities_[first])) fail_not_a_number();
       const auto last = first + static_cast<std::size_t>(k) - 1;
       while (at < last && !is_allowed(best_ids_[at], place)) ++at;
+      if (!is_allowed(best_ids_[at], place) || !std::isfinite(best_log_probabilities_[at]))
+        candidate->is_impossible = true;
       candidate->ids[place] = best_ids_[at];
       candidate->log_probabilities[place] = best_log_probabilities_[at];
     }
@@ -140,6 +144,7 @@ class MaskPredict {
 
   Hypothesis finish(const PredictedTarget& candidate) const {
     Hypothesis out;
+    if (candidate.is_impossible) return out;
     const auto end = candidate.ids.begin() + static_cast<std::ptrdiff_t>(candidate.size);
     out.ids.assign(candidate.ids.begin(), end);
     out.log_probabilities.assign(candidate.log_probabilities.begin(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "heed/base/random.h"
 #include "heed/decode/beam_search.h"
@@ -83,7 +84,8 @@ class Sampler {
  public:
   explicit Sampler(const SearchOptions& options) : options_(options) {}
 
-  Drawn draw(std::span<const float> scores, bool may_end, double uniform) {
+  /// Returns nothing if no token is possible.
+  std::optional<Drawn> draw(std::span<const float> scores, bool may_end, double uniform) {
     const float top = largest_score(scores);
     double total = 0;
     const bool needs_weights = options_.temperature == 1 && options_.top_k == 0;
@@ -97,9 +99,9 @@ class Sampler {
     if (!std::isfinite(log_total)) fail_not_a_number();
     constexpr std::size_t kOfNucleus = 32;
     order_.start(scores, may_end, options_.top_k > 0 ? static_cast<std::size_t>(options_.top_k) : kOfNucleus);
-    if (!order_.has(0)) return {kEndId, 0};  // no token is possible: the translation ends
+    if (!order_.has(0)) return std::nullopt;
     const std::size_t token = pick(scores, uniform);
-    return {static_cast<std::int32_t>(token), static_cast<float>(static_cast<double>(scores[token]) - log_total)};
+    return Drawn{static_cast<std::int32_t>(token), static_cast<float>(static_cast<double>(scores[token]) - log_total)};
   }
 
  private:
@@ -183,17 +185,18 @@ std::vector<std::vector<Hypothesis>> sample(StepModel& model, const PackedIds& s
       const auto [s, r] = rows[i];
       Hypothesis& hypothesis = out[s][r];
       const double uniform = streams[s * results + r].uniform(static_cast<std::uint64_t>(length));
-      const Drawn drawn =
+      const std::optional<Drawn> drawn =
           sampler.draw({scores.row(static_cast<std::int64_t>(i)), static_cast<std::size_t>(scores.columns())},
                        length > options.min_output_length, uniform);
-      hypothesis.log_probabilities.push_back(drawn.log_probability);
-      hypothesis.sum += static_cast<double>(drawn.log_probability);
-      if (drawn.token == kEndId) continue;
-      hypothesis.ids.push_back(drawn.token);
+      if (!drawn) continue;
+      hypothesis.log_probabilities.push_back(drawn->log_probability);
+      hypothesis.sum += static_cast<double>(drawn->log_probability);
+      if (drawn->token == kEndId) continue;
+      hypothesis.ids.push_back(drawn->token);
       if (length >= options.longest(source.packed().length(static_cast<int>(s)))) continue;
       next.push_back(rows[i]);
       parents.push_back(static_cast<std::int32_t>(i));
-      tokens.push_back(drawn.token);
+      tokens.push_back(drawn->token);
     }
     rows = std::move(next);
     if (!rows.empty()) model.reorder(parents);

@@ -45,7 +45,7 @@ ScoreRules score_rules(const SearchOptions& options) {
 void RuledStepModel::start(const PackedIds& source) {
   model_.start(source);
   hypotheses_.clear();
-  for (int s = 0; s < source.sequences(); ++s) hypotheses_.push_back({s, {}});
+  for (int s = 0; s < source.sequences(); ++s) hypotheses_.push_back({first_ + s, {}});
 }
 
 Tensor<float> RuledStepModel::step(std::span<const std::int32_t> tokens) {

@@ -71,9 +71,10 @@ ScoreRules score_rules(const SearchOptions& options);
 /// scores of the whole vocabulary, because rules need them.
 class RuledStepModel : public StepModel {
  public:
-  /// `model` and `rules` must outlive this object.
-  RuledStepModel(StepModel& model, const std::vector<const ScoreRule*>& rules)
-      : model_(model), rules_(rules), device_{arena_} {}
+  /// `model` and `rules` must outlive this object. `first` is the index that the rules know of the first source that
+  /// start() gets.
+  RuledStepModel(StepModel& model, const std::vector<const ScoreRule*>& rules, int first = 0)
+      : model_(model), rules_(rules), first_(first), device_{arena_} {}
   using StepModel::step;
 
   std::int64_t vocabulary() const override { return model_.vocabulary(); }
@@ -85,6 +86,7 @@ class RuledStepModel : public StepModel {
  private:
   StepModel& model_;
   std::vector<const ScoreRule*> rules_;
+  int first_;
   Arena arena_;
   CpuContext device_;
   /// A hypothesis: the index of its source, and its tokens without <s>.

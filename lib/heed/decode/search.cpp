@@ -27,11 +27,12 @@ void SearchOptions::validate() const {
 }
 
 int SearchOptions::longest(int source_length) const {
-  const double by_source = max_length_factor * source_length + 10;
+  const double by_source = max_length_factor * (source_length - 1) + 10;
   return std::max(min_output_length, static_cast<int>(std::min<double>(max_output_length, by_source)));
 }
 
 double SearchOptions::final_score(double sum, int length) const {
+  length = std::max(length, 1);
   if (length_penalty > 0) return sum / std::pow((5.0 + length) / 6.0, length_penalty);
   return normalize > 0 ? sum / std::pow(static_cast<double>(length), normalize) : sum;
 }
@@ -43,17 +44,19 @@ std::vector<std::vector<Hypothesis>> search(StepModel& model, const PackedIds& s
   std::vector<const ScoreRule*> rules;
   if (first) rules.push_back(first);
   for (const auto& rule : others) rules.push_back(rule.get());
+  if (options.search == SearchKind::exhaustive) {
+    std::vector<std::vector<Hypothesis>> out;
+    for (int s = 0; s < source.sequences(); ++s) {
+      PackedIds one;
+      one.append(source.sequence(s));
+      RuledStepModel ruled(model, rules, s);
+      out.push_back(exhaustive_search(rules.empty() ? model : ruled, one, options));
+    }
+    return out;
+  }
   RuledStepModel ruled(model, rules);
   StepModel& used = rules.empty() ? model : ruled;
-  switch (options.search) {
-    case SearchKind::exhaustive:
-      return exhaustive_search(used, source, options);
-    case SearchKind::sample:
-      return sample(used, source, options);
-    case SearchKind::beam:
-      break;
-  }
-  return beam_search(used, source, options);
+  return options.search == SearchKind::sample ? sample(used, source, options) : beam_search(used, source, options);
 }
 
 }  // namespace heed

@@ -168,25 +168,21 @@ struct SearchOptions {
   /// `source_length` counts `</s>`; the returned number does not.
   int longest(int source_length) const;
   /// Returns the score of a finished hypothesis: the sum of its log-probabilities, divided by the length penalty.
-  /// `length` counts `</s>`.
+  /// `length` counts `</s>`; an empty hypothesis without `</s>` has the score of length 1.
   double final_score(double sum, int length) const;
 };
 
 /// The error of exhaustive search when it has passed SearchOptions::max_expansions.
 class SearchTooLong : public Error {
  public:
-  SearchTooLong(int sentence, const std::string& what) : Error(what), sentence_(sentence) {}
-  /// Returns the index of the source in the batch.
-  int sentence() const { return sentence_; }
-
- private:
-  int sentence_;
+  using Error::Error;
 };
 
 /// Translates a batch of sources that end with `</s>`. Returns for each source at most options.results() hypotheses,
 /// best first. The hypotheses of a source do not depend on the other sources of the batch, and never contain `<pad>`,
 /// `<unk>` or `<s>`. The next tokens follow the rule `first`, unless it is null, and then the rules that the options
-/// ask for. Throws Error when the model computes NaN scores, and SearchTooLong.
+/// ask for. Throws Error when the model computes NaN scores, and SearchTooLong when exhaustive search gives up
+/// on any of the sources.
 std::vector<std::vector<Hypothesis>> search(StepModel& model, const PackedIds& source, const SearchOptions& options,
                                             const ScoreRule* first = nullptr);
 

@@ -29,6 +29,14 @@ float largest_score(std::span<const float> scores) {
   return *std::max_element(maxima.begin(), maxima.end());
 }
 
+float log_sum_exp(std::span<const float> scores) {
+  const float top = largest_score(scores);
+  if (std::isinf(top)) return top;
+  double sum = 0;
+  for (const float score : scores) sum += std::exp(score - top);
+  return top + static_cast<float>(std::log(sum));
+}
+
 Tensor<float> log_normalizers(CpuContext& device, Tensor<float> scores) {
   const Tensor<float> out = device.arena.tensor<float>({scores.rows()});
   const Tensor<std::int32_t> best = device.arena.tensor<std::int32_t>({scores.rows()});
@@ -133,18 +141,6 @@ void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weigh
 void EnsembleStepModel::start(const PackedIds& source) {
   for (auto& model : models_) model->start(source);
 }
-
-namespace {
-
-/// Returns log(sum(exp(x))) of all elements of `x`.
-float log_sum_exp(std::span<const float> x) {
-  const float top = largest_score(x);
-  double sum = 0;
-  for (const float v : x) sum += std::exp(v - top);
-  return top + static_cast<float>(std::log(sum));
-}
-
-}  // namespace
 
 void add_probabilities(Tensor<float> scores, float share, std::span<float> sum) {
   for (std::int64_t r = 0; r < scores.rows(); ++r) {

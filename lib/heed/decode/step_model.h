@@ -42,6 +42,9 @@ class StepModel {
 /// Returns the largest of some scores, of which there is at least one.
 float largest_score(std::span<const float> scores);
 
+/// Returns log(sum(exp(score))) of some scores, of which there is at least one.
+float log_sum_exp(std::span<const float> scores);
+
 /// Returns log(sum(exp(score))) of each row of scores, [R] for scores [R, V], in the arena of `device`: the score minus
 /// this number is the log-probability of a token. It is NaN where the largest score is.
 Tensor<float> log_normalizers(CpuContext& device, Tensor<float> scores);

@@ -87,7 +87,8 @@ void Translator::check_kind(const std::string& path, const Model<float>& model) 
   const auto way = [](const Model<float>& each) -> std::string {
     if (is_classifier(each.config())) return "gives labels";
     return !each.is_parallel()   ? "predicts one position after the other"
-           : each.predicts_end() ? "predicts all positions at once, with a fixed length"
+           : each.predicts_end() ? "predicts all positions at once, with a fixed length of " +
+                                       std::to_string(*heed::longest_sequence(each.config()))
                                  : "predicts all positions at once";
   };
   if (way(model) != way(first))
@@ -209,20 +210,18 @@ std::vector<std::vector<float>> Translator::with_forced_decoder(Loaded& model, U
 }
 
 std::vector<std::vector<float>> Translator::force(const Batch& batch) {
-  std::vector<std::vector<float>> mean;
-  const float share = 1 / static_cast<float>(models_.size());
-  for (const auto& each : models_) {
-    auto scores = with_forced_decoder(*each, [&](ForcedDecoder& decoder) { return decoder.scores(batch); });
-    if (models_.size() == 1) return scores;
-    if (mean.empty()) {
-      mean = scores;
-      for (auto& sentence : mean) std::fill(sentence.begin(), sentence.end(), 0.0F);
+  std::vector<std::vector<std::vector<float>>> all;
+  for (const auto& each : models_)
+    all.push_back(with_forced_decoder(*each, [&](ForcedDecoder& decoder) { return decoder.scores(batch); }));
+  std::vector<std::vector<float>> mean = std::move(all.front());
+  if (models_.size() == 1) return mean;
+  std::vector<float> one(models_.size());
+  for (std::size_t s = 0; s < mean.size(); ++s)
+    for (std::size_t t = 0; t < mean[s].size(); ++t) {
+      one.front() = mean[s][t];
+      for (std::size_t m = 1; m < one.size(); ++m) one[m] = all[m][s][t];
+      mean[s][t] = log_sum_exp(one) - std::log(static_cast<float>(one.size()));
     }
-    for (std::size_t s = 0; s < mean.size(); ++s)
-      for (std::size_t t = 0; t < mean[s].size(); ++t) mean[s][t] += share * std::exp(scores[s][t]);
-  }
-  for (auto& sentence : mean)
-    for (float& p : sentence) p = std::log(p);
   return mean;
 }
 

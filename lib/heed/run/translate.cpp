@@ -21,6 +21,7 @@
 #include "heed/decode/score_rules.h"
 #include "heed/decode/translator.h"
 #include "heed/run/device_choice.h"
+#include "heed/run/first_bad_line.h"
 #include "heed/run/partial_output.h"
 #include "heed/run/peer_options.h"
 #include "heed/run/ranks.h"
@@ -60,7 +61,7 @@ class TranslateRun {
         stats_(options, translator_, ranks_, pool_, log_) {
     check_options(options, translator_);
     if (const ImageInput* images = translator_.image_input()) {
-      images_.emplace(*images, options.input, input_.name(), options.on_bad_image);
+      images_.emplace(*images, options.input, input_.name(), options.on_bad_image, bad_line_);
       longest_ = kNoLimit;
     }
     if (translator_.target().steps().mode == TokenMode::trees) {
@@ -104,7 +105,6 @@ class TranslateRun {
   // How many threads translate on a GPU: while the GPU computes for some of them, others search, or read images.
   static constexpr int kDecodersOfGpu = 3, kDecodersOfGpuWithImages = 8;
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
-  static constexpr std::int64_t kNoLine = std::numeric_limits<std::int64_t>::max();
 
   static double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -155,10 +155,10 @@ class TranslateRun {
   /// Translates the lines of the chunk, on all ranks. The output of each line is in lines_ then.
   void translate_chunk() {
     run_together(ranks_, [&] { encode_all(); });
-    if (options_.on_long == OverlongLine::fail) fail_at_long_line();
+    end_at_bad_line();
     const auto begin = std::chrono::steady_clock::now();
     run_together(ranks_, [&] { translate_all(); });
-    if (images_) fail_at_bad_image();
+    end_at_bad_line();
     stats_.end_chunk(seconds_since(begin), is_alone());
   }
 
@@ -210,7 +210,8 @@ class TranslateRun {
       partial_->cut();
     });
     long_lines_ = long_lines;
-    first_long_ = kNoLine;
+    first_long_ = FirstBadLine::kNone;
+    if (images_) images_->forget();
     stats_.forget_pieces();
     if (done > 0) log_.info(partial_->name() + ": goes on after line " + format_count(done));
   }
@@ -234,19 +235,34 @@ class TranslateRun {
     }
   }
 
+  void encode(Line& line) const {
+    // Images are read batch by batch, so that they take little memory.
+    if (!images_) line.source = encode(translator_.source(), line.text, input_.name(), line.number);
+    if (!scoring_) return;
+    line.target = encode(translator_.target(), line.reference, input_.reference_name(), line.number);
+    if (translator_.classifies() && !is_empty(line))
+      line.label =
+          class_of_label(line.target, line.reference, options_.models.front(), {input_.reference_name(), line.number});
+  }
+
   void encode_all() {
     pool_.run([&](int thread) {
       for (std::size_t i = static_cast<std::size_t>(thread); i < lines_.size();
            i += static_cast<std::size_t>(pool_.size())) {
         Line& line = lines_[i];
-        // Images are read batch by batch, so that they take little memory.
-        if (!images_) line.source = encode(translator_.source(), line.text, input_.name(), line.number);
-        if (scoring_) line.target = encode(translator_.target(), line.reference, input_.reference_name(), line.number);
+        try {
+          encode(line);
+        } catch (const Error& error) {
+          bad_line_.add(line.number, error.what());
+        }
       }
     });
     for (Line& line : lines_) {
       if (is_long(line)) {
-        if (options_.on_long != OverlongLine::fail) shorten(line);
+        if (options_.on_long == OverlongLine::fail)
+          bad_line_.add(line.number, too_long(line).what());
+        else
+          shorten(line);
       } else if (is_empty(line) && (images_ || !scoring_)) {
         settle(line, "");
       }
@@ -256,29 +272,12 @@ class TranslateRun {
   bool is_empty(const Line& line) const { return images_ ? is_blank(line.text) : line.source.empty(); }
   bool is_long(const Line& line) const { return std::max(line.source.size(), line.target.size()) > longest_; }
 
-  /// With --on-long fail: the first line of the chunk that is too long on any rank ends the chunk and the input.
-  void fail_at_long_line() {
-    const auto own = std::ranges::find_if(lines_, [&](const Line& line) { return is_long(line); });
-    if (own == lines_.end())
-      end_at(kNoLine, "");
-    else
-      end_at(own->number, too_long(*own).what());
-  }
-
-  /// The first line of the chunk whose image cannot be read on any rank ends the chunk and the input, if --on-bad-image
-  /// says so.
-  void fail_at_bad_image() {
-    const std::optional<TranslateImages::End> end = images_->end();
-    end_at(end ? end->line : kNoLine, end ? end->error : "");
-  }
-
-  /// Ends the chunk and the input before the first of the lines that the ranks name, unless all are kNoLine. `error` is
-  /// what is wrong with this rank's line.
-  void end_at(std::int64_t line, const std::string& error) {
-    const std::int64_t first = ranks_.smallest(line);
-    if (first == kNoLine) return;
+  /// Ends the chunk and the input before the first bad line of all ranks, if there is one.
+  void end_at_bad_line() {
+    const std::int64_t first = ranks_.smallest(bad_line_.line());
+    if (first == FirstBadLine::kNone) return;
     std::string message;
-    for (const std::string& each : ranks_.gather(line == first ? error : "")) message += each;
+    for (const std::string& each : ranks_.gather(bad_line_.line() == first ? bad_line_.error() : "")) message += each;
     input_.end_at(first, Error(message));
     std::erase_if(lines_, [&](const Line& each) { return each.number >= first; });
   }
@@ -353,6 +352,8 @@ class TranslateRun {
       int& limit = translator_.is_parallel() ? words : lines;  // such a model predicts all words in one step
       limit = std::min(limit, most);
     }
+    // Exhaustive search searches line by line, and may give up on one of them.
+    if (search_.search == SearchKind::exhaustive) return {.lines = 1, .tokens = 1};
     return {.lines = options_.mini_batch > 0 ? options_.mini_batch : lines,
             .tokens = options_.mini_batch_words > 0 ? options_.mini_batch_words : words};
   }
@@ -434,7 +435,14 @@ class TranslateRun {
     std::vector<std::vector<std::string_view>> words(batch.size());
     if (trees_)
       for (std::size_t k = 0; k < batch.size(); ++k) words[k] = words_of_line(lines_[batch[k]].text);
-    const auto results = hypotheses(batch, source, words, decoder);
+    std::vector<std::vector<Hypothesis>> results;
+    try {
+      results = hypotheses(source, words, decoder);
+    } catch (const SearchTooLong& error) {  // of the only line of the batch
+      Line& line = lines_[batch.front()];
+      bad_line_.add(line.number, Error({input_.name(), line.number}, error.what()).what());
+      return settle(line, "");
+    }
     for (std::size_t k = 0; k < batch.size(); ++k) {
       Line& line = lines_[batch[k]];
       line.output = format_->lines(translator_, line.number, line.source, results[k], words[k]);
@@ -442,24 +450,20 @@ class TranslateRun {
     }
   }
 
-  std::vector<std::vector<Hypothesis>> hypotheses(std::span<const std::size_t> batch, const PackedIds& source,
+  std::vector<std::vector<Hypothesis>> hypotheses(const PackedIds& source,
                                                   const std::vector<std::vector<std::string_view>>& words,
                                                   Decoder& decoder) {
-    try {
-      if (trees_) {
-        std::vector<int> counts;
-        for (const auto& each : words) counts.push_back(static_cast<int>(each.size()));
-        return parse(decoder, source, counts, *trees_, search_);
-      }
-      if (search_.coverage_penalty == 0) return decoder.translate(source, search_);
-      SearchOptions all = search_;
-      all.n_best = search_.beam_size;
-      std::vector<std::vector<Hypothesis>> results = decoder.translate(source, all);
-      rank_by_coverage(translator_, source, search_, results);
-      return results;
-    } catch (const SearchTooLong& error) {
-      throw Error({input_.name(), lines_[batch[static_cast<std::size_t>(error.sentence())]].number}, error.what());
+    if (trees_) {
+      std::vector<int> counts;
+      for (const auto& each : words) counts.push_back(static_cast<int>(each.size()));
+      return parse(decoder, source, counts, *trees_, search_);
     }
+    if (search_.coverage_penalty == 0) return decoder.translate(source, search_);
+    SearchOptions all = search_;
+    all.n_best = search_.beam_size;
+    std::vector<std::vector<Hypothesis>> results = decoder.translate(source, all);
+    rank_by_coverage(translator_, source, search_, results);
+    return results;
   }
 
   void score(std::span<const std::size_t> lines) {
@@ -470,8 +474,7 @@ class TranslateRun {
     for (std::size_t k = 0; k < batch.size(); ++k) {
       const Line& line = lines_[batch[k]];
       if (translator_.classifies())
-        pairs.add_classified(images[k], class_of_label(line.target, line.reference, options_.models.front(),
-                                                       {input_.reference_name(), line.number}));
+        pairs.add_classified(images[k], line.label);
       else
         pairs.add(images_ ? images[k] : line.source, line.target);
     }
@@ -504,6 +507,8 @@ class TranslateRun {
   SearchOptions search_;
   // What the pieces of trees are, if the models write trees.
   std::optional<TreePieces> trees_;
+  // The first line of the chunk that cannot be translated and ends the input.
+  FirstBadLine bad_line_;
   // Reads the images, if the models read some.
   std::optional<TranslateImages> images_;
   // The greatest number of pieces in a source line, or in a reference of --score. Longer lines are treated as --on-long
@@ -528,7 +533,7 @@ class TranslateRun {
   // The number of lines that were too long: of this rank, and after add_up_ranks() of all.
   std::int64_t long_lines_ = 0;
   // Twice the number of the first line that was too long, plus 1 if only its reference was.
-  std::int64_t first_long_ = kNoLine;
+  std::int64_t first_long_ = FirstBadLine::kNone;
 };
 
 /// Describes the files that ranks must have in common. A checkpoint ends with its checksum, so that the end tells

@@ -19,23 +19,21 @@ std::vector<std::size_t> TranslateImages::read(const std::vector<TranslateLine>&
       readable.push_back(i);
     } catch (const Error& error) {
       bad.push_back(i);
-      count(line.number, Error(Position{name_, line.number}, error.what()).what());
+      bad_line_.add(line.number, Error(Position{name_, line.number}, error.what()).what());
+      ++bad_;
     }
   }
   return readable;
 }
 
-void TranslateImages::count(std::int64_t line, const std::string& error) {
-  const std::lock_guard guard(mutex_);
-  ++bad_;
-  if (first_ != 0 && line > first_) return;
-  first_ = line;
-  error_ = error;
+void TranslateImages::forget() {
+  bad_ = 0;
+  left_empty_.forget();
 }
 
 void TranslateImages::report(Log& log) const {
-  if (bad_ > 0 && on_bad_ != BadImage::fail)
-    log.warn(error_ + "; lines left empty because their image cannot be read: " + format_count(bad_));
+  if (left_empty_.line() != FirstBadLine::kNone)
+    log.warn(left_empty_.error() + "; lines left empty because their image cannot be read: " + format_count(bad_));
 }
 
 }  // namespace heed

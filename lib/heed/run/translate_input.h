@@ -19,6 +19,8 @@ struct TranslateLine {
   std::string text, reference;
   // The ids of the pieces of `text` and of `reference`, without </s>.
   std::vector<std::int32_t> source, target;
+  // The class whose label is `reference`, if the model is a classifier.
+  std::int32_t label = 0;
   // Whether the line must be translated. If false, `output` is already complete, for example for an empty line.
   bool translate = true;
   std::string output;
