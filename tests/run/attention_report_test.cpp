@@ -16,8 +16,18 @@ namespace {
 const TerminalEnvironment kPipe{};
 const TerminalEnvironment kTerminal{true, "", "vt100", ""};
 
-AttentionTokens tokens(const std::vector<std::string>& pieces) {
-  return {pieces, group_by_continuation(pieces)};
+/// Returns the tokens of a text whose pieces with @@ at their end go on in the next piece, with its marks.
+AttentionTokens tokens(const std::vector<std::string>& pieces, SentenceMarks marks) {
+  AttentionTokens out{.pieces = pieces, .marks = marks};
+  bool goes_on = false;
+  for (std::string piece : pieces) {
+    if (!goes_on) out.words.words.emplace_back();
+    goes_on = piece.ends_with("@@");
+    if (goes_on) piece.resize(piece.size() - 2);
+    out.words.words.back() += piece;
+    out.words.word_of.push_back(static_cast<int>(out.words.words.size()) - 1);
+  }
+  return out;
 }
 
 /// Returns the attention of "lost ." translated to "perdu", with two heads in one layer of encoder and decoder.
@@ -26,9 +36,9 @@ SentenceAttention example() {
   sentence.line = 1;
   sentence.source_text = "lost .";
   sentence.target_text = "perdu";
-  sentence.source = tokens({"lo@@", "st", ".", "</s>"});
-  sentence.fed = tokens({"<s>", "perdu"});
-  sentence.produced = tokens({"perdu", "</s>"});
+  sentence.source = tokens({"lo@@", "st", ".", "</s>"}, {.end = true});
+  sentence.fed = tokens({"<s>", "perdu"}, {.start = true});
+  sentence.produced = tokens({"perdu", "</s>"}, {.end = true});
   using enum AttentionKind;
   sentence.heads = {{cross, 1, 1, {0.5F, 0.25F, 0.25F, 0.F, 0.F, 0.F, 0.5F, 0.5F}},
                     {cross, 1, 2, {0.F, 0.25F, 0.25F, 0.5F, 0.F, 0.F, 0.F, 1.F}},
@@ -50,11 +60,12 @@ const std::vector<AttentionLayers> kTransformer =
     layers_of({AttentionKind::encoder, AttentionKind::decoder, AttentionKind::cross});
 
 std::string report(const AttentionReportOptions& options, const TerminalEnvironment& environment = kPipe,
-                   const std::string& output = "-", const std::vector<AttentionLayers>& layers = kTransformer) {
+                   const std::string& output = "-", const std::vector<AttentionLayers>& layers = kTransformer,
+                   const SentenceAttention& sentence = example()) {
   std::ostringstream out;
   AttentionReport report(options, output, out, environment, 80);
   report.check_model(layers);
-  report.add(example());
+  report.add(sentence);
   report.finish();
   return out.str();
 }
@@ -132,6 +143,20 @@ TEST_CASE("pharaoh links words, never </s>") {
   CHECK(report({.head = "2", .pieces = true, .format = AttentionFormat::pharaoh}) == "1-0\n");
   CHECK(report({.head = "1", .alignment = {"threshold", "0.25"}}) == "0-0 1-0\n");
   CHECK(report({.alignment = {"argmax"}}) == "0-0\n");
+}
+
+TEST_CASE("pharaoh counts the words of the text, in the decoder, too; a word may look like a mark") {
+  CHECK(report({.kind = AttentionChoice::decoder, .head = "1", .format = AttentionFormat::pharaoh}) == "0-0\n");
+  SentenceAttention sentence = example();
+  sentence.fed = tokens({"<s>", "</s>"}, {.start = true});
+  const auto shown = [&](const AttentionReportOptions& options) {
+    return report(options, kPipe, "-", kTransformer, sentence);
+  };
+  CHECK(shown({.kind = AttentionChoice::decoder, .head = "2", .format = AttentionFormat::pharaoh}) == "0-0\n");
+  CHECK(shown({.kind = AttentionChoice::decoder, .head = "1", .eos = false, .format = AttentionFormat::jsonl})
+            .find(R"("columns":["<s>","</s>"],"weights":[[1.0,0.0],[0.5,0.5]])") != std::string::npos);
+  const std::string stats = shown({.kind = AttentionChoice::decoder, .stats = true});
+  CHECK(stats.find("decoder\t1\t1\t1\t2\t0.5000\t0.250\t0.7500\t0.7500\t0.0000\n") != std::string::npos);
 }
 
 TEST_CASE("a kind of attention that the model does not have is an error") {
@@ -286,7 +311,7 @@ TEST_CASE("what cannot be is said before any work") {
 
 TEST_CASE("rollout of a text model's encoder: the product of the layers, by hand") {
   SentenceAttention sentence = example();
-  sentence.source = tokens({"a", "</s>"});
+  sentence.source = tokens({"a", "</s>"}, {.end = true});
   sentence.heads = {{AttentionKind::encoder, 1, 1, {0.F, 1.F, 0.5F, 0.5F}},
                     {AttentionKind::encoder, 1, 2, {0.4F, 0.6F, 0.5F, 0.5F}},
                     {AttentionKind::encoder, 2, 1, {0.F, 1.F, 0.2F, 0.8F}},

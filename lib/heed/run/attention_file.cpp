@@ -54,7 +54,7 @@ void AttentionFile::add(std::int64_t line, const std::string& source, const std:
     for (const AttentionMap& map : maps) {
       if (map.kind != first.kind || map.layer != first.layer) break;
       weights.insert(weights.end(), map.weights.begin(), map.weights.end());
-      heads += (heads.empty() ? "" : " ") + (map.head > 0 ? std::to_string(map.head) : map.reduction);
+      heads += (heads.empty() ? "" : " ") + map.head_value();
       ++count;
     }
     const std::string dataset = kind + "/layer_" + std::to_string(first.layer);

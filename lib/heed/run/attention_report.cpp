@@ -96,7 +96,7 @@ void AttentionReport::summarize(const SentenceAttention& sentence) {
   for (const AttentionMap& map : selection_.maps(sentence)) {
     if (options_.stats) statistics_.add(map);
     if (options_.gold.empty()) continue;
-    const AttentionMap words = drop_end_of_sentence(map);
+    const AttentionMap words = drop_marks(map);
     statistics_.add_links(map, threshold_ ? align_threshold(words, *threshold_) : align_argmax(words), sentence.gold);
   }
 }

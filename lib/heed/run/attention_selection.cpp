@@ -141,12 +141,12 @@ std::vector<int> AttentionSelection::layers(AttentionKind kind) const {
   return out;
 }
 
-/// Returns the map with words instead of pieces, and without the end of the sentence, as the options say.
+/// Returns the map with words instead of pieces, and without <s> and </s>, as the options say.
 AttentionMap AttentionSelection::refined(AttentionMap map, const AttentionTokens& rows,
                                          const AttentionTokens& columns) const {
   if (words_) map = merge_words(map, rows.words, columns.words);
-  if (!options_.eos || format_ == AttentionFormat::pharaoh) map = drop_end_of_sentence(map);
-  return map;
+  if (format_ == AttentionFormat::pharaoh) return drop_marks(map);
+  return options_.eos ? map : drop_end_of_sentence(map);
 }
 
 /// Returns the maps of the heads of a layer.
@@ -163,6 +163,8 @@ std::vector<AttentionMap> AttentionSelection::heads_of(const SentenceAttention& 
                      .head = head.head,
                      .rows = rows.pieces,
                      .columns = columns.pieces,
+                     .row_marks = rows.marks,
+                     .column_marks = columns.marks,
                      .weights = head.weights};
     map.check();
     out.push_back(options_.rollout ? std::move(map) : refined(std::move(map), rows, columns));

@@ -174,8 +174,11 @@ class InspectRun {
     for (const AlignmentLink& link : read_links(reader_.links(), count(sentence.source), count(sentence.produced),
                                                 "words", reader_.links_position(), LinkMarks::possible)) {
       Alignment& links = link.possible ? sentence.gold.possible : sentence.gold.sure;
-      const std::pair pair(static_cast<int>(link.source), static_cast<int>(link.target));
-      if (std::ranges::find(links, pair) == links.end()) links.push_back(pair);
+      links.emplace_back(static_cast<int>(link.source), static_cast<int>(link.target));
+    }
+    for (Alignment* const links : {&sentence.gold.sure, &sentence.gold.possible}) {
+      std::ranges::sort(*links);
+      links->erase(std::ranges::unique(*links).begin(), links->end());
     }
   }
 
