@@ -287,7 +287,7 @@ TEST_CASE("inspect-attention: --kind positions is drawn, and says what does not 
   CHECK_MESSAGE(drawn.starts_with("ALiBi, encoder\n"
                                   "rows: head; columns: distance (key -\n"
                                   "query)\n"
-                                  "   -24   -12  -4  4   12  20  28\n"),
+                                  " -28   -16  -8  0   8   16  24\n"),
                 drawn);
   CHECK(in_format(AttentionFormat::svg).find(">added to the logit</text>") != std::string::npos);
   CHECK(in_format(AttentionFormat::png).starts_with("\x89PNG"));
