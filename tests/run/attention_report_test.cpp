@@ -193,6 +193,15 @@ TEST_CASE("options of the heat map are errors elsewhere") {
 }
 
 TEST_CASE("captions of a table fit the width") {
+  CHECK(report({.top = 4, .format = AttentionFormat::table, .terminal = {.width = 20}})
+            .ends_with("\nperdu  lo@@ 0.25\n"
+                       "       st 0.25\n"
+                       "       . 0.25\n"
+                       "       </s> 0.25\n"
+                       "</s>   </s> 0.75\n"
+                       "       . 0.25\n"
+                       "       lo@@ 0.00\n"
+                       "       st 0.00\n"));
   const std::string table = report({.format = AttentionFormat::table, .terminal = {.width = 20}});
   CHECK(table.starts_with("line 1: lost . → pe…\ncross attention,\nlayer 1, mean of\nheads\n"));
 }

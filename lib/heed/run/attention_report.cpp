@@ -142,7 +142,7 @@ void AttentionReport::add(const SentenceAttention& sentence) {
     case table:
       out_ << (width_ > 0 ? fit_width(heading(sentence), width_) : heading(sentence)) << '\n';
       for (const AttentionMap& map : maps)
-        out_ << (options_.top ? attention_list(map, *options_.top) : attention_table(map, width_));
+        out_ << (options_.top ? attention_list(map, *options_.top, width_) : attention_table(map, width_));
       break;
     case pharaoh:
       out_ << links(maps);
