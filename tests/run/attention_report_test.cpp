@@ -380,4 +380,8 @@ TEST_CASE("an image's layers may have different patches, and windows") {
   const std::string svg = write(AttentionFormat::svg);
   CHECK(svg.find("line 4: a.png → cross (p = 0.250)") != std::string::npos);
   CHECK(svg.find("stroke=\"#ffffff\" stroke-width=\"1.5\"") != std::string::npos);
+  // A long heading makes the picture no wider than a heading of text does.
+  sentence.target_text = std::string(500, 'x');
+  CHECK(write(AttentionFormat::svg).find(std::string(80, 'x') + "…</text>") != std::string::npos);
+  CHECK(write(AttentionFormat::svg).find(std::string(100, 'x')) == std::string::npos);
 }
