@@ -30,7 +30,7 @@ namespace {
 struct ModelFolder {
   fs::path path;
 
-  explicit ModelFolder(PositionEncoding positions = PositionEncoding::interleaved)
+  explicit ModelFolder(PositionEncoding positions = PositionEncoding::interleaved, bool word_positions = false)
       : path(fs::temp_directory_path() /
              ("heed_inspect_attention_test_" + std::to_string(::getpid()) + "_" + std::string(enum_name(positions)))) {
     fs::create_directories(path);
@@ -42,12 +42,14 @@ struct ModelFolder {
     config.enc_depth = config.dec_depth = 2;
     config.positions = positions;
     config.max_positions = 6;
+    config.word_positions = word_positions;
     TextSteps steps;
     steps.mode = TokenMode::words;
     const auto merges = BpeMerges::parse("#version: 0.2\na b</w>\n", "codes");
     const std::vector<std::string> pieces = {"<pad>", "<unk>", "<s>", "</s>", "ab", "b", "c@@", "a", "."};
     const TextModel text(steps, Subwords(std::make_shared<const BpeEncoder>(merges)),
                          std::make_shared<const Vocabulary>(pieces));
+    if (word_positions) config.source_word_ends = config.target_word_ends = text.word_ends().value().text();
     auto model = std::make_shared<const Transformer<float>>(config);
     ParameterValues<float> parameters(model->layout());
     parameters.initialise(3);
@@ -197,8 +199,8 @@ TEST_CASE("inspect-attention: a text with U+0000 is whole in an HDF5 file") {
 /// Returns the numbers that `--kind positions` shows for a model with such positions, by their place: "stack term layer
 /// row column".
 std::map<std::string, double> position_numbers(PositionEncoding kind, std::optional<int> positions,
-                                               const std::string& layer = "all") {
-  const std::string text = inspect(ModelFolder(kind), "", [&](InspectAttentionOptions& options) {
+                                               const std::string& layer = "all", bool word_positions = false) {
+  const std::string text = inspect(ModelFolder(kind, word_positions), "", [&](InspectAttentionOptions& options) {
     options.report.kind = AttentionChoice::positions;
     options.report.positions = positions;
     options.report.layer = layer;
@@ -268,6 +270,34 @@ TEST_CASE("inspect-attention: --kind positions shows learned numbers as the chec
   CHECK(numbers.at("encoder t5 0 2 1") == close(parameter(t5, "encoder/position_bias/weight", 17, 1)));
   CHECK(numbers.at("encoder t5 0 1 -3") == close(parameter(t5, "encoder/position_bias/weight", 3, 0)));
   CHECK(numbers.at("decoder t5 0 1 -3") == close(parameter(t5, "decoder/position_bias/weight", 3, 0)));
+}
+
+TEST_CASE("inspect-attention: --kind positions shows the numbers of words with every other encoding, for each layer") {
+  using enum PositionEncoding;
+  for (const std::string layer : {"all", "1", "last"}) {
+    CAPTURE(layer);
+    const auto numbers = position_numbers(relative, 3, layer, true);
+    CHECK(numbers.count("both word 0 2 7") == 1);
+    CHECK(numbers.count("encoder relative_key 1 0 3") == (layer == "last" ? 0 : 1));
+    CHECK(numbers.count("encoder relative_key 2 0 3") == (layer == "1" ? 0 : 1));
+  }
+  CHECK(position_numbers(alibi, 3, "all", true).size() == 3 * 8 + 2 * 5 + 2 * 3);
+  CHECK(position_numbers(t5, 3, "last", true).count("both word 0 0 0") == 1);
+  const auto header = [](PositionEncoding kind, bool word_positions) {
+    const std::string text = inspect(ModelFolder(kind, word_positions), "", [](InspectAttentionOptions& options) {
+      options.report.kind = AttentionChoice::positions;
+    });
+    return text.substr(0, text.find('\n'));
+  };
+  CHECK(header(relative, false) == "stack\tterm\tlayer\tdistance\tcomponent\tvalue");
+  CHECK(header(relative, true) == "stack\tterm\tlayer\trow\tcomponent\tvalue");
+  CHECK(header(t5, true) == "stack\tterm\tlayer\trow\tcolumn\tvalue");
+}
+
+TEST_CASE("inspect-attention: a blank line is an empty sentence") {
+  const ModelFolder folder;
+  const auto links = [](InspectAttentionOptions& options) { options.report.format = AttentionFormat::pharaoh; };
+  CHECK(inspect(folder, " \n\n\t\n", links) == "\n\n\n");
 }
 
 TEST_CASE("inspect-attention: --kind positions is drawn, and says what does not fit it") {
