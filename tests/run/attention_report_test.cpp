@@ -165,6 +165,8 @@ TEST_CASE("a kind of attention that the model does not have is an error") {
         report({.format = AttentionFormat::tsv}));
   CHECK_THROWS_WITH_AS(report({.kind = AttentionChoice::encoder}, kPipe, "-", layers_of({decoder, cross})),
                        "--kind encoder: the model has no such attention (it has decoder, cross)", UsageError);
+  CHECK_THROWS_WITH_AS(report({.rollout = true}, kPipe, "-", layers_of({decoder, cross})),
+                       "--rollout: the model has no encoder attention (it has decoder, cross)", UsageError);
   CHECK_THROWS_WITH_AS(
       report({.kind = AttentionChoice::all}, kPipe, "-", {}),
       "the model has no attention, so that there is nothing to show (train --task rnn-attention and the "
@@ -291,6 +293,14 @@ TEST_CASE("what cannot be is said before any work") {
   };
   constexpr AttentionChoice kEncoder = AttentionChoice::encoder;
   CHECK(complaint_of_stages({.kind = kEncoder, .layer = "3", .head = "6"}) == "");
+  CHECK(complaint_of_stages({.kind = kEncoder, .layer = "all", .head = "4"}) == "");
+  CHECK(complaint_of_stages({.kind = kEncoder, .layer = "2,3", .head = "4"}) == "");
+  CHECK(complaint_of_stages({.kind = kEncoder, .layer = "1", .head = "4"}) ==
+        "--head 4: the chosen layers have at most 3 heads (others of the model have 6)");
+  CHECK(complaint_of_stages({.kind = kEncoder, .layer = "1", .head = "1,7"}) ==
+        "--head 7: the chosen layers have at most 3 heads (others of the model have 6)");
+  CHECK(complaint_of_stages({.kind = kEncoder, .layer = "all", .head = "7"}) ==
+        "--head 7: the model has 6 heads a layer");
   CHECK(complaint_of_stages({.kind = kEncoder, .layer = "4"}) == "--layer 4: the model has 3 such layers");
   CHECK(complaint_of_stages({.kind = AttentionChoice::cross}) ==
         "--kind cross: the model has no such attention (it has encoder)");

@@ -395,6 +395,10 @@ TEST_CASE("inspect-attention: what cannot be is said before any work") {
   CHECK(usage([](auto& o) { o.model = ""; }) == "needs a model: -m MODEL.h5 (train makes one)");
   CHECK(usage([](auto& o) { o.lines = "x"; }) == "--lines 'x': not a list of numbers from 1 (say 3,7-9)");
   CHECK(usage([](auto& o) { o.report.layer = "3"; }) == "--layer 3: the model has 2 such layers");
+  for (const std::string option : {"layer", "head", "lines", "query"})
+    CHECK(usage([&](auto& o) { o.given = {option}; }) ==
+          "--" + option + ": the value is empty (give one, or leave the option out)");
+  CHECK(usage([](auto& o) { o.report.query = "1,1"; }).starts_with("--query: is for models that read images "));
   CHECK(usage([](auto& o) { o.target = "-"; }) ==
         "--target - reads standard input, and so does the input (give files)");
   CHECK(usage([](auto& o) {
