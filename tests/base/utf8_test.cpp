@@ -51,4 +51,9 @@ TEST_CASE("display width counts terminal columns") {
   CHECK(display_width("abc") == 3);
   CHECK(display_width("e\xCC\x81") == 1);
   CHECK(display_width("\xE4\xB8\xAD") == 2);
+  // Korean in composed and in decomposed form; a mark that is written before the digits that it belongs to.
+  CHECK(display_width("\uD55C\uAE00") == 4);
+  CHECK(display_width("\u1112\u1161\u11AB\u1100\u1173\u11AF") == 4);
+  CHECK(display_width("\u0600\u0661") == 2);
+  CHECK(display_width("a\u200Db") == 2);
 }

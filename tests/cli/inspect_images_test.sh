@@ -93,6 +93,9 @@ expect 0 '' '' "$inspect" -m s.h5 -i "$images" --lines 1 --layer all --head all 
 expect 2 '' 'inspect-attention: --rollout: follows tokens that attend to all others in every layer, but those of s.h5 attend within windows, and are merged' \
   "$inspect" -m s.h5 -i "$images" --rollout
 expect 2 '' 'inspect-attention: --layer 5: the model has 4 such layers' "$inspect" -m s.h5 -i "$images" --layer 5
+expect 2 '' 'inspect-attention: --head 3: the chosen layers have at most 2 heads (others of the model have 4)' \
+  "$inspect" -m s.h5 -i "$images" --layer 1 --head 3
+expect 0 $'*\n1\tencoder\t3\t3\t0\tmean\t0\t0,0\t*' '' "$inspect" -m s.h5 -i "$images" --lines 1 --layer 1,3 --head 3
 
 # Given labels have their own probability; the label is the one that translate gives.
 cd "$shapes" || exit 1

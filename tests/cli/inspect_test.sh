@@ -74,6 +74,21 @@ expect 2 '' 'inspect-attention: --gold - reads standard input, and so does the i
 expect 2 '' 'inspect-attention: --layer 3: the model has 2 such layers' "$inspect" -m m.h5 -i src --stats --layer 3
 expect 2 '' 'inspect-attention: --head 3: the model has 2 heads a layer' "$inspect" -m m.h5 -i src --stats --head 3
 
+# A file has the colours of the terminal for which it is written, and --ascii has no mark that is not ASCII.
+COLORTERM=truecolor "$inspect" -m m.h5 -i src -t ref --color always -f heatmap -o colors || fail "-f heatmap -o colors: exit $?"
+grep -q $'\x1b\\[48;2;' colors || fail "a file of a heat map has no 24-bit colours in spite of COLORTERM"
+COLORTERM='' "$inspect" -m m.h5 -i src -t ref --color always -f heatmap -o colors || fail "-f heatmap -o colors: exit $?"
+grep -q $'\x1b\\[48;5;' colors || fail "a file of a heat map has no colours of the palette without COLORTERM"
+expect 0 $'line 1: i\'m home. -> *\ncross attention, layer 1, head 1\n*' '' \
+  env TERM=dumb "$inspect" -m m.h5 -i src --lines 1 --layer 1 --head 1 -f heatmap --ascii
+
+# A table is as wide as --width says.
+"$inspect" -m m.h5 -i src -t ref -f table --top 4 --width 30 >listed || fail "--top 4 --width 30: exit $?"
+[ "$(wc -L <listed)" -le 30 ] || fail "--top 4 --width 30: $(wc -L <listed) columns"
+
+# The words of decoder attention are numbered as those of the text: <s> is none of them, and the first word looks at itself.
+expect 0 $'0-0 *-1*\n0-0 *-1*' '' "$inspect" -m m.h5 -i src -t ref --kind decoder -f pharaoh
+
 # HTML and HDF5.
 expect 0 '' '' "$inspect" -m m.h5 -i src -t ref --kind all --layer all --head all -o map.html
 [[ $(head -n 1 map.html) == '<!DOCTYPE html>' && $(tail -n 1 map.html) == '</html>' ]] || fail "map.html is no whole page"
@@ -90,10 +105,27 @@ expect 1 '' '*' "$inspect" -m m.h5 -i src -t missing -o none.h5
 [ -e none.h5 ] && fail "a failed run leaves none.h5"
 find . -name '*.maps.tmp' | grep -q . && fail "a failed run leaves a temporary file"
 expect 1 '' 'inspect-attention: nowhere/x.h5: *No such file or directory*' "$inspect" -m m.h5 -i src -o nowhere/x.h5
+# HDF5 into a pipe, through a name of a descriptor or of a FIFO; the file is made in TMPDIR.
+mkdir tmp
+mkfifo pipe
+"$inspect" -m m.h5 -i src -t ref -f hdf5 -o direct || fail "-f hdf5 -o direct: exit $?"
+for name in /dev/stdout /dev/fd/1 pipe; do
+  if [ "$name" = pipe ]; then cat pipe >piped & fi
+  TMPDIR=$PWD/tmp "$inspect" -m m.h5 -i src -t ref -f hdf5 -o "$name" 2>stderr | cat >stdout
+  [ "${PIPESTATUS[0]}" -eq 0 ] || fail "-f hdf5 -o $name: $(cat stderr)"
+  if [ "$name" = pipe ]; then wait $! && mv piped stdout; fi
+  [[ $(head -c 4 stdout | tail -c 3) == HDF && $(wc -c <stdout) -eq $(wc -c <direct) ]] ||
+    fail "-f hdf5 -o $name: $(wc -c <stdout) bytes, no HDF5 file of $(wc -c <direct) bytes"
+done
+[ -z "$(ls tmp)" ] || fail "a temporary file is left: $(ls tmp)"
+expect 1 '' 'inspect-attention: nowhere: cannot create a temporary file: No such file or directory (set TMPDIR to another folder)' \
+  env TMPDIR=nowhere "$inspect" -m m.h5 -i src -f hdf5 -o /dev/null
 # A model with one attention: the recurrent one.
 "$HEED_BIN/train" -q -j 1 -t en fr -v vocab -m r.h5 --task rnn-attention --dim-emb 16 --dim-rnn 16 --after 2u || fail "train failed"
 expect 0 $'kind*\ncross\t1\t1\t2\t*' '' "$inspect" -m r.h5 -i src --stats
 expect 0 '' '' "$inspect" -m r.h5 -i src -o r.html
+expect 2 '' 'inspect-attention: --rollout: the model has no encoder attention (it has cross)' "$inspect" -m r.h5 -i src --rollout
+expect 2 '' 'inspect-attention: --query: is for models that read images (*); r.h5 reads text' "$inspect" -m r.h5 -i src --query 1,1
 
 # Wrong input.
 expect 1 '' 'inspect-attention: missing.h5: cannot open*' "$inspect" -m missing.h5 -i src
@@ -114,6 +146,9 @@ expect 1 '' 'inspect-attention: *--device cpu*' "$inspect" -m missing.h5 -i src 
 expect 2 '' 'inspect-attention: --device: has no use with --kind positions*' "$inspect" -m m.h5 --kind positions --device cpu
 expect 2 '' 'inspect-attention: *--layers*--layer*' "$inspect" -m m.h5 -i src --layers 2
 expect 2 '' 'inspect-attention: --layer 3: the model has 2 such layers' "$inspect" -m m.h5 -i src --layer 3
+for option in layer head lines query; do
+  expect 2 '' "inspect-attention: --$option: the value is empty (give one, or leave the option out)" "$inspect" -m m.h5 -i src "--$option" ''
+done
 expect 2 '' 'inspect-attention: --tsv and --target exclude each other*' "$inspect" -m m.h5 --tsv -t ref
 
 expect_full_disk inspect-attention -m m.h5 -i src

@@ -37,6 +37,12 @@ expect 1 '*' 'kernel-regression: none/fit.svg: *No such file or directory*' "$to
 expect 0 $'Kernel regression\n. 2 pairs   \\* Gaussian, bandwidth 1\ny\n*rows: query x; columns: x of the pairs\n*weight 0 *' '' \
   "$tool" -i pairs -f plot heatmap --ascii
 
+COLORTERM=truecolor "$tool" -i pairs -f heatmap --color always -o colors || fail "-f heatmap -o colors: exit $?"
+grep -q $'\x1b\\[48;2;' colors || fail "a file has no 24-bit colours in spite of COLORTERM"
+expect 0 'Kernel regression*' 'kernel-regression: warning: boxcar: 1 query has no pair within the bandwidth, first x = 1; *' \
+  "$tool" -i pairs -p boxcar --steps 3 -f plot
+expect 1 '' $'*: w 9.99*e+159, loss nan\nkernel-regression: learning diverged in epoch 1 *' "$tool" --make -p learned -l 1e160 -v
+
 # Wrong input.
 expect 1 '' 'kernel-regression: missing: *No such file or directory*' "$tool" -i missing
 expect 1 '' "kernel-regression: standard input: has no pairs (a line is: x TAB y)" "$tool" </dev/null

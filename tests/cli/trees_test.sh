@@ -107,6 +107,10 @@ for input in odd long; do
     fail "inspect-attention shows another tree than ${linear:0:600}: $(head -c 600 seen.json)"
 done
 [ "$(wc -w <<<"$linear")" -gt 1000 ] || fail "the tree of the long line has $(wc -w <<<"$linear") pieces only"
+printf 'dog\n\n \n' >s
+printf '(S (NN dog))\n\n \n' >t
+expect 0 '*' '' "$HEED_BIN/inspect-attention" -m parser.h5 -i s -t t -f pharaoh
+[[ $(wc -l <stdout) -eq 3 && -z $(sed 1d stdout) ]] || fail "blank lines of trees: $(cat stdout)"
 expect 1 '' 'inspect-attention: t:1:1: this bracket is never closed' bash -c \
   "echo '(S (NN dog)' >t; echo dog | '$HEED_BIN/inspect-attention' -m parser.h5 -t t -q"
 

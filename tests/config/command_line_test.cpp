@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -163,6 +164,13 @@ TEST_CASE("numbers beyond 64 bits are too large, not negative or infinite") {
                          ("--size " + std::string(text) + ": too large").c_str(), UsageError);
   CHECK(parse_real(info, "1e3K") == 1e6);
   CHECK_THROWS_WITH_AS(parse_real(info, "1e308K"), "--size 1e308K: too large", UsageError);
+}
+
+TEST_CASE("what is no number has no sign") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(fields_detail::show_real(nan) == "nan");
+  CHECK(fields_detail::show_real(std::copysign(nan, -1)) == "nan");
+  CHECK(fields_detail::show_real(-1.5) == "-1.5");
 }
 
 TEST_CASE("an option is not taken as another option's value, unless it stands behind =") {

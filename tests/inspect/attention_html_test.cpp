@@ -38,3 +38,13 @@ TEST_CASE("the page of attention maps holds its data, whatever the tokens are, a
     CHECK(rest.find(outside) == std::string::npos);
   }
 }
+
+// A function of JavaScript takes some 100,000 arguments at most, and without arguments Math.max() is -Infinity.
+TEST_CASE("the page gives no list of numbers to a function as its arguments, as a map may have many or none") {
+  const AttentionMap map{.kind = "cross", .layer = 1, .head = 1, .rows = {"a"}};
+  const AttentionSection sections[] = {{"line 1", {map}}};
+  const std::string page = attention_html(sections);
+  CHECK(page.find("\"columns\":[],\"weights\":[]") != std::string::npos);
+  CHECK(page.find("Math.max(...") == std::string::npos);
+  CHECK(page.find(", ...map") == std::string::npos);
+}

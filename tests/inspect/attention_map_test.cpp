@@ -14,6 +14,8 @@ AttentionMap example() {
           .head = 3,
           .rows = {"j'ai", "per@@", "du", "</s>"},
           .columns = {"i", "lo@@", "st", "</s>"},
+          .row_marks = {.end = true},
+          .column_marks = {.end = true},
           .weights = {0.75F, 0.25F, 0.F, 0.F,       //
                       0.125F, 0.5F, 0.25F, 0.125F,  //
                       0.F, 0.25F, 0.625F, 0.125F,   //
@@ -30,16 +32,26 @@ TEST_CASE("a map names itself and checks its size") {
   CHECK_THROWS_WITH_AS(map.check(), "cross attention, layer 2, head 3: 15 weights for 4 x 4 tokens", Error);
 }
 
-TEST_CASE("pieces are grouped by their continuation mark") {
-  const auto groups = group_by_continuation(std::vector<std::string>{"per@@", "du", "a@@", "b@@", "c", "d@@"});
-  CHECK(groups.word_of == std::vector<int>{0, 0, 1, 1, 1, 2});
-  CHECK(groups.words == std::vector<std::string>{"perdu", "abc", "d@@"});
-  CHECK(group_by_continuation(std::vector<std::string>{}).words.empty());
+TEST_CASE("a head has a name for tables and one for captions") {
+  CHECK(head_value(3, "") == "3");
+  CHECK(head_value(0, "mean") == "mean");
+  CHECK(head_title(3, "") == "head 3");
+  CHECK(head_title(0, "max") == "max of heads");
+  CHECK(head_title(0, kRolloutReduction) == "rollout");
+}
+
+TEST_CASE("weights of pieces that belong to no word are left out") {
+  const std::vector<float> weights{0.5F, 0.25F, 0.25F, 0.F, 0.5F, 0.5F, 1.F, 0.F, 0.F};
+  CHECK(merge_weights(weights, std::vector{0, 0, -1}, std::vector{0, 0, -1}) == std::vector{0.625});
+  CHECK(merge_weights(weights, std::vector{0, 1, 1}, std::vector{-1, 0, 1}) == std::vector{0.25, 0.25, 0.25, 0.25});
+  CHECK(merge_weights(std::vector{1.F}, std::vector{-1}, std::vector{-1}).empty());
+  CHECK(word_count(std::vector{0, 0, 1, -1}) == 2);
 }
 
 TEST_CASE("merged words: mean over query pieces, sum over key pieces") {
   const AttentionMap map = example();
-  const AttentionMap words = merge_words(map, group_by_continuation(map.rows), group_by_continuation(map.columns));
+  const AttentionMap words =
+      merge_words(map, {{0, 1, 1, 2}, {"j'ai", "perdu", "</s>"}}, {{0, 1, 1, 2}, {"i", "lost", "</s>"}});
   CHECK(words.rows == std::vector<std::string>{"j'ai", "perdu", "</s>"});
   CHECK(words.columns == std::vector<std::string>{"i", "lost", "</s>"});
   CHECK(words.weights == std::vector<float>{0.75F, 0.25F, 0.F, 0.0625F, 0.8125F, 0.125F, 0.F, 0.25F, 0.75F});
@@ -47,7 +59,7 @@ TEST_CASE("merged words: mean over query pieces, sum over key pieces") {
 
 TEST_CASE("groups that do not fit are an error") {
   const AttentionMap map = example();
-  const auto rows = group_by_continuation(map.rows);
+  const WordGroups rows{{0, 1, 1, 2}, {"j'ai", "perdu", "</s>"}};
   CHECK_THROWS_WITH_AS(merge_words(map, rows, {{0, 1, 2}, {"a", "b", "c"}}),
                        "merge_words: the words of the columns do not cover its 4 pieces in order", Error);
   CHECK_THROWS_AS(merge_words(map, rows, {{0, 2, 2, 2}, {"a", "b", "c"}}), Error);
@@ -74,6 +86,31 @@ TEST_CASE("dropping </s> keeps the other weights") {
   CHECK(map.columns == std::vector<std::string>{"i", "lo@@", "st"});
   CHECK(map.weights == std::vector<float>{0.75F, 0.25F, 0.F, 0.125F, 0.5F, 0.25F, 0.F, 0.25F, 0.625F});
   CHECK(drop_end_of_sentence(map).weights == map.weights);
+  AttentionMap word = example();  // "</s>" is a word of the text
+  word.row_marks = word.column_marks = {};
+  CHECK(drop_end_of_sentence(word).rows == word.rows);
+  CHECK(drop_marks(word).columns == word.columns);
+}
+
+TEST_CASE("dropping all marks leaves the text, whose words are counted from 0") {
+  const AttentionMap map = drop_marks({.kind = "decoder",
+                                       .rows = {"<s>", "a", "b"},
+                                       .columns = {"<s>", "a", "b"},
+                                       .row_marks = {.start = true},
+                                       .column_marks = {.start = true},
+                                       .weights = {1, 0, 0, 0.5F, 0.5F, 0, 0.5F, 0.25F, 0.125F}});
+  CHECK(map.rows == std::vector<std::string>{"a", "b"});
+  CHECK(map.columns == std::vector<std::string>{"a", "b"});
+  CHECK(map.weights == std::vector<float>{0.5F, 0, 0.25F, 0.125F});
+  CHECK(pharaoh(align_argmax(map)) == "0-0 0-1");
+  CHECK(drop_marks(map).rows == map.rows);
+  CHECK(drop_marks({.kind = "decoder",
+                    .rows = {"<s>"},
+                    .columns = {"</s>"},
+                    .row_marks = {.start = true},
+                    .column_marks = {.end = true},
+                    .weights = {1}})
+            .weights.empty());
 }
 
 TEST_CASE("alignments") {

@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <sstream>
+
+#include "heed/base/utf8.h"
+
 using namespace heed;
 
 namespace {
@@ -59,4 +63,33 @@ TEST_CASE("a table, whole and in blocks") {
         "       ␉\n"
         "va  0.10\n"
         " !  0.00\n");
+}
+
+TEST_CASE("a table and a list are no wider than they may be, whatever the tokens are") {
+  AttentionMap map = two_words();
+  map.rows = {"Donaudampfschifffahrt", "\u2581天気予報です今日は"};
+  map.columns = {"antidisestablishmentarianism", "go", "天気予報です今日は天気予報です"};
+  const auto fits = [](const std::string& text, int width) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      CAPTURE(line);
+      CHECK(display_width(line) <= width);
+    }
+  };
+  for (const int width : {20, 25, 40}) {
+    fits(attention_table(map, width), width);
+    for (const int top : {1, 3}) fits(attention_list(map, top, width), width);
+  }
+  CHECK(attention_list(two_words(), 2, 0) ==
+        "cross attention, layer 2, head 3\n"
+        "va  go 0.75  天気です 0.15\n"
+        "!   天気です 1.00  go 0.00\n");
+  CHECK(attention_list(two_words(), 3, 20) ==
+        "cross attention,\n"
+        "layer 2, head 3\n"
+        "va  go 0.75\n"
+        "    天気です 0.15\n"
+        "    ␉ 0.10\n"
+        "!   天気です 1.00\n"
+        "    go 0.00  ␉ 0.00\n");
 }

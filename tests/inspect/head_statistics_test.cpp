@@ -9,12 +9,13 @@ using namespace heed;
 namespace {
 
 AttentionMap map_of(int head, std::vector<std::string> rows, std::vector<std::string> columns,
-                    std::vector<float> weights) {
+                    std::vector<float> weights, bool end = false) {
   return {.kind = "cross",
           .layer = 2,
           .head = head,
           .rows = std::move(rows),
           .columns = std::move(columns),
+          .column_marks = {.end = end},
           .weights = std::move(weights)};
 }
 
@@ -22,9 +23,9 @@ AttentionMap map_of(int head, std::vector<std::string> rows, std::vector<std::st
 
 TEST_CASE("statistics of a head: entropy in bits, distance, the largest weight, the shares of the first key and </s>") {
   HeadStatistics statistics;
-  statistics.add(map_of(1, {"a", "b"}, {"x", "y", "z", "</s>"}, {0.25F, 0.25F, 0.25F, 0.25F, 0, 0, 0.5F, 0.5F}));
-  statistics.add(map_of(1, {"c"}, {"w", "</s>"}, {0, 1}));
-  statistics.add(map_of(3, {"c"}, {"w", "v"}, {0.75F, 0.25F}));
+  statistics.add(map_of(1, {"a", "b"}, {"x", "y", "z", "</s>"}, {0.25F, 0.25F, 0.25F, 0.25F, 0, 0, 0.5F, 0.5F}, true));
+  statistics.add(map_of(1, {"c"}, {"w", "</s>"}, {0, 1}, true));
+  statistics.add(map_of(3, {"c"}, {"w", "</s>"}, {0.75F, 0.25F}));
   REQUIRE(statistics.heads().size() == 2);
   const HeadSummary& one = statistics.heads()[0];
   CHECK(one.head == 1);
@@ -36,7 +37,7 @@ TEST_CASE("statistics of a head: entropy in bits, distance, the largest weight, 
   CHECK(one.mean(one.largest) == doctest::Approx((0.25 + 0.5 + 1) / 3));
   CHECK(one.mean(one.first) == doctest::Approx(0.25 / 3));
   CHECK(one.mean(one.end) == doctest::Approx((0.25 + 0.5 + 1) / 3));
-  CHECK(statistics.heads()[1].end == 0);  // the last key is no </s>
+  CHECK(statistics.heads()[1].end == 0);  // the last key is a word of the text
   CHECK(head_tsv(statistics.heads(), {}) ==
         "kind\tlayer\thead\tsentences\tqueries\tentropy\tdistance\tlargest\tfirst\tend\n"
         "cross\t2\t1\t2\t3\t1.0000\t1.333\t0.5833\t0.0833\t0.5833\n"
@@ -57,10 +58,19 @@ TEST_CASE("alignment error rate") {
   LinkCounts perfect;
   perfect.add({{1, 0}}, {{{1, 0}}, {}});
   CHECK(perfect.error_rate() == 0);
-  CHECK(LinkCounts().error_rate() == 0);
+  CHECK(LinkCounts().error_rate() == 1);
   LinkCounts wrong;
   wrong.add({{1, 0}}, {{{0, 0}}, {}});
   CHECK(wrong.error_rate() == 1);
+}
+
+TEST_CASE("a head without any link is not the best one, even if no link is sure") {
+  HeadStatistics statistics;
+  const GoldAlignment gold{{}, {{0, 0}, {1, 0}}};
+  statistics.add_links(map_of(1, {"a"}, {"x"}, {1}), {}, gold);
+  statistics.add_links(map_of(2, {"a"}, {"x"}, {1}), {{0, 0}, {0, 1}}, gold);
+  CHECK(head_table(statistics.heads(), {.statistics = false, .gold = true})
+            .ends_with("\nlowest alignment error rate: 0.5000, layer 2, head 2\n"));
 }
 
 TEST_CASE("summaries with alignments, as text, TSV and JSON") {

@@ -132,6 +132,14 @@ TEST_CASE("panels: heads of a layer side by side, or words; each group has a col
   CHECK(one[0].panels[1].label == "</s>");
   CHECK(one[0].panels[1].weights[0] == 0.5F);
 
+  // The only word of a sentence may look like the label of a query that is no word.
+  for (const char* word : {kMeanLabel, kClassTokenLabel}) {
+    PatchMap single = class_map(1, floats({1, 0, 0}));
+    single.map.kind = "cross";
+    single.map.rows = {word};
+    CHECK(image_panels({&single, 1})[0].title == "cross attention of \"" + std::string(word) + "\", layer 2");
+  }
+
   PatchMap rollout = class_map(0, floats({0.5, 0.3, 0.2}));
   rollout.map.reduction = kRolloutReduction;
   CHECK(rollout.map.title() == "attention rollout, layers 1-2");

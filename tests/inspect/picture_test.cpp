@@ -137,7 +137,8 @@ TEST_CASE("a picture without maps is a picture") {
 TEST_CASE("a PNG too large to make is an error that says what to do") {
   CHECK_THROWS_WITH_AS(
       PngCanvas(20000, 10),
-      "the PNG picture would have 40000 x 20 pixels (choose fewer lines, layers or heads, or --format svg)", Error);
+      "the PNG picture would have 40000 x 20 pixels (choose fewer lines, layers, heads or positions, or --format svg)",
+      Error);
 }
 
 TEST_CASE("no text is wider than the room that is left for it") {

@@ -86,8 +86,8 @@ TEST_CASE("maps over two axes of numbers: numbers above some columns, and a scal
   CHECK(terminal_heatmap(std::vector{map, other}, {Shading::ascii, 60}) ==
         "a caption\n"
         "rows: query x; columns: x of the pairs\n"
-        "      1  2.5\n"
-        "      |   |\n"
+        "   0.25  2.5\n"
+        "    |     |\n"
         "  0 @@++\n"
         "0.5     ++@@\n"
         "\n"
@@ -95,8 +95,8 @@ TEST_CASE("maps over two axes of numbers: numbers above some columns, and a scal
         "\n"
         "another\n"
         "rows: query x; columns: x of the pairs\n"
-        "      1  2.5\n"
-        "      |   |\n"
+        "   0.25  2.5\n"
+        "    |     |\n"
         "  0 @@++\n"
         "0.5     ++@@\n"
         "\n"
@@ -144,6 +144,53 @@ TEST_CASE("heads stand side by side where they fit, in even lines") {
         " !   ++##    ++##\n"
         "\n"
         "0 [  ..::--==**##%%@@] 0.8\n");
+}
+
+TEST_CASE("heads of one token stand under their whole titles, which reach no further than the terminal") {
+  std::vector<AttentionMap> maps;
+  for (int head = 1; head <= 3; ++head)
+    maps.push_back({.kind = "encoder", .head = head, .rows = {"a"}, .columns = {"a"}, .weights = {1}});
+  CHECK(terminal_heatmap(maps, {Shading::ascii, 24}) ==
+        "encoder attention, layer\n"
+        "1\n"
+        "  head 1  head 2  head 3\n"
+        "  a       a       a\n"
+        "a @@      @@      @@\n"
+        "\n"
+        "0 [  ..::==++**%%@@] 1.0\n");
+  CHECK(terminal_heatmap(maps, {Shading::ascii, 23}).find("  head 1  head 2\n  a       a\n") != std::string::npos);
+}
+
+TEST_CASE("the numbers of a narrow map are shown, and those at the edges of the terminal") {
+  AttentionMap map{.kind = "gaussian", .rows = {"1"}, .columns = {"-12.25"}, .weights = {1}};
+  map.axes = NumberAxes{"a caption", "x", "y"};
+  CHECK(terminal_heatmap({&map, 1}, {Shading::ascii, 40})
+            .starts_with("a caption\nrows: x; columns: y\n-12.25\n  |\n1 @@\n"));
+  map.columns = {"1", "2", "3"};
+  map.weights = {1, 0, 0};
+  CHECK(terminal_heatmap({&map, 1}, {Shading::ascii, 40}).find("\n  1 2 3\n  | | |\n1 @@\n") != std::string::npos);
+  map.rows = {"1000"};
+  map.columns = {"100000"};
+  map.weights = {1};
+  CHECK(terminal_heatmap({&map, 1}, {Shading::ascii, 8})
+            .starts_with("a\ncaption\nrows: x;\ncolumns:\ny\n  100000\n     |\n1000 @@\n"));
+}
+
+TEST_CASE("in ASCII, marks of tokens are ASCII, too") {
+  const AttentionMap map{.kind = "cross",
+                         .layer = 1,
+                         .head = 1,
+                         .rows = {"\u2581le"},
+                         .columns = {"\u2581the", " ", "\t"},
+                         .weights = {1, 0, 0}};
+  const std::string drawn = terminal_heatmap({&map, 1}, {Shading::ascii, 80});
+  CHECK_MESSAGE(drawn.starts_with("cross attention, layer 1, head 1\n"
+                                  "    + _the\n"
+                                  "    | + _\n"
+                                  "    | | + ?\n"
+                                  "_le @@\n"),
+                drawn);
+  CHECK(terminal_heatmap({&map, 1}, {Shading::blocks, 80}).find("\u2581le ██\n") != std::string::npos);
 }
 
 TEST_CASE("a map wider than the terminal is cut into blocks of columns, with captions on several lines") {

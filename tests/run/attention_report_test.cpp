@@ -16,8 +16,18 @@ namespace {
 const TerminalEnvironment kPipe{};
 const TerminalEnvironment kTerminal{true, "", "vt100", ""};
 
-AttentionTokens tokens(const std::vector<std::string>& pieces) {
-  return {pieces, group_by_continuation(pieces)};
+/// Returns the tokens of a text whose pieces with @@ at their end go on in the next piece, with its marks.
+AttentionTokens tokens(const std::vector<std::string>& pieces, SentenceMarks marks) {
+  AttentionTokens out{.pieces = pieces, .marks = marks};
+  bool goes_on = false;
+  for (std::string piece : pieces) {
+    if (!goes_on) out.words.words.emplace_back();
+    goes_on = piece.ends_with("@@");
+    if (goes_on) piece.resize(piece.size() - 2);
+    out.words.words.back() += piece;
+    out.words.word_of.push_back(static_cast<int>(out.words.words.size()) - 1);
+  }
+  return out;
 }
 
 /// Returns the attention of "lost ." translated to "perdu", with two heads in one layer of encoder and decoder.
@@ -26,9 +36,9 @@ SentenceAttention example() {
   sentence.line = 1;
   sentence.source_text = "lost .";
   sentence.target_text = "perdu";
-  sentence.source = tokens({"lo@@", "st", ".", "</s>"});
-  sentence.fed = tokens({"<s>", "perdu"});
-  sentence.produced = tokens({"perdu", "</s>"});
+  sentence.source = tokens({"lo@@", "st", ".", "</s>"}, {.end = true});
+  sentence.fed = tokens({"<s>", "perdu"}, {.start = true});
+  sentence.produced = tokens({"perdu", "</s>"}, {.end = true});
   using enum AttentionKind;
   sentence.heads = {{cross, 1, 1, {0.5F, 0.25F, 0.25F, 0.F, 0.F, 0.F, 0.5F, 0.5F}},
                     {cross, 1, 2, {0.F, 0.25F, 0.25F, 0.5F, 0.F, 0.F, 0.F, 1.F}},
@@ -50,11 +60,12 @@ const std::vector<AttentionLayers> kTransformer =
     layers_of({AttentionKind::encoder, AttentionKind::decoder, AttentionKind::cross});
 
 std::string report(const AttentionReportOptions& options, const TerminalEnvironment& environment = kPipe,
-                   const std::string& output = "-", const std::vector<AttentionLayers>& layers = kTransformer) {
+                   const std::string& output = "-", const std::vector<AttentionLayers>& layers = kTransformer,
+                   const SentenceAttention& sentence = example()) {
   std::ostringstream out;
   AttentionReport report(options, output, out, environment, 80);
   report.check_model(layers);
-  report.add(example());
+  report.add(sentence);
   report.finish();
   return out.str();
 }
@@ -134,12 +145,28 @@ TEST_CASE("pharaoh links words, never </s>") {
   CHECK(report({.alignment = {"argmax"}}) == "0-0\n");
 }
 
+TEST_CASE("pharaoh counts the words of the text, in the decoder, too; a word may look like a mark") {
+  CHECK(report({.kind = AttentionChoice::decoder, .head = "1", .format = AttentionFormat::pharaoh}) == "0-0\n");
+  SentenceAttention sentence = example();
+  sentence.fed = tokens({"<s>", "</s>"}, {.start = true});
+  const auto shown = [&](const AttentionReportOptions& options) {
+    return report(options, kPipe, "-", kTransformer, sentence);
+  };
+  CHECK(shown({.kind = AttentionChoice::decoder, .head = "2", .format = AttentionFormat::pharaoh}) == "0-0\n");
+  CHECK(shown({.kind = AttentionChoice::decoder, .head = "1", .eos = false, .format = AttentionFormat::jsonl})
+            .find(R"("columns":["<s>","</s>"],"weights":[[1.0,0.0],[0.5,0.5]])") != std::string::npos);
+  const std::string stats = shown({.kind = AttentionChoice::decoder, .stats = true});
+  CHECK(stats.find("decoder\t1\t1\t1\t2\t0.5000\t0.250\t0.7500\t0.7500\t0.0000\n") != std::string::npos);
+}
+
 TEST_CASE("a kind of attention that the model does not have is an error") {
   using enum AttentionKind;
   CHECK(report({.format = AttentionFormat::tsv}, kPipe, "-", layers_of({cross})) ==
         report({.format = AttentionFormat::tsv}));
   CHECK_THROWS_WITH_AS(report({.kind = AttentionChoice::encoder}, kPipe, "-", layers_of({decoder, cross})),
                        "--kind encoder: the model has no such attention (it has decoder, cross)", UsageError);
+  CHECK_THROWS_WITH_AS(report({.rollout = true}, kPipe, "-", layers_of({decoder, cross})),
+                       "--rollout: the model has no encoder attention (it has decoder, cross)", UsageError);
   CHECK_THROWS_WITH_AS(
       report({.kind = AttentionChoice::all}, kPipe, "-", {}),
       "the model has no attention, so that there is nothing to show (train --task rnn-attention and the "
@@ -168,6 +195,15 @@ TEST_CASE("options of the heat map are errors elsewhere") {
 }
 
 TEST_CASE("captions of a table fit the width") {
+  CHECK(report({.top = 4, .format = AttentionFormat::table, .terminal = {.width = 20}})
+            .ends_with("\nperdu  lo@@ 0.25\n"
+                       "       st 0.25\n"
+                       "       . 0.25\n"
+                       "       </s> 0.25\n"
+                       "</s>   </s> 0.75\n"
+                       "       . 0.25\n"
+                       "       lo@@ 0.00\n"
+                       "       st 0.00\n"));
   const std::string table = report({.format = AttentionFormat::table, .terminal = {.width = 20}});
   CHECK(table.starts_with("line 1: lost . → pe…\ncross attention,\nlayer 1, mean of\nheads\n"));
 }
@@ -257,6 +293,14 @@ TEST_CASE("what cannot be is said before any work") {
   };
   constexpr AttentionChoice kEncoder = AttentionChoice::encoder;
   CHECK(complaint_of_stages({.kind = kEncoder, .layer = "3", .head = "6"}) == "");
+  CHECK(complaint_of_stages({.kind = kEncoder, .layer = "all", .head = "4"}) == "");
+  CHECK(complaint_of_stages({.kind = kEncoder, .layer = "2,3", .head = "4"}) == "");
+  CHECK(complaint_of_stages({.kind = kEncoder, .layer = "1", .head = "4"}) ==
+        "--head 4: the chosen layers have at most 3 heads (others of the model have 6)");
+  CHECK(complaint_of_stages({.kind = kEncoder, .layer = "1", .head = "1,7"}) ==
+        "--head 7: the chosen layers have at most 3 heads (others of the model have 6)");
+  CHECK(complaint_of_stages({.kind = kEncoder, .layer = "all", .head = "7"}) ==
+        "--head 7: the model has 6 heads a layer");
   CHECK(complaint_of_stages({.kind = kEncoder, .layer = "4"}) == "--layer 4: the model has 3 such layers");
   CHECK(complaint_of_stages({.kind = AttentionChoice::cross}) ==
         "--kind cross: the model has no such attention (it has encoder)");
@@ -286,7 +330,7 @@ TEST_CASE("what cannot be is said before any work") {
 
 TEST_CASE("rollout of a text model's encoder: the product of the layers, by hand") {
   SentenceAttention sentence = example();
-  sentence.source = tokens({"a", "</s>"});
+  sentence.source = tokens({"a", "</s>"}, {.end = true});
   sentence.heads = {{AttentionKind::encoder, 1, 1, {0.F, 1.F, 0.5F, 0.5F}},
                     {AttentionKind::encoder, 1, 2, {0.4F, 0.6F, 0.5F, 0.5F}},
                     {AttentionKind::encoder, 2, 1, {0.F, 1.F, 0.2F, 0.8F}},
@@ -346,4 +390,8 @@ TEST_CASE("an image's layers may have different patches, and windows") {
   const std::string svg = write(AttentionFormat::svg);
   CHECK(svg.find("line 4: a.png → cross (p = 0.250)") != std::string::npos);
   CHECK(svg.find("stroke=\"#ffffff\" stroke-width=\"1.5\"") != std::string::npos);
+  // A long heading makes the picture no wider than a heading of text does.
+  sentence.target_text = std::string(500, 'x');
+  CHECK(write(AttentionFormat::svg).find(std::string(80, 'x') + "…</text>") != std::string::npos);
+  CHECK(write(AttentionFormat::svg).find(std::string(100, 'x')) == std::string::npos);
 }

@@ -30,7 +30,7 @@ namespace {
 struct ModelFolder {
   fs::path path;
 
-  explicit ModelFolder(PositionEncoding positions = PositionEncoding::interleaved)
+  explicit ModelFolder(PositionEncoding positions = PositionEncoding::interleaved, bool word_positions = false)
       : path(fs::temp_directory_path() /
              ("heed_inspect_attention_test_" + std::to_string(::getpid()) + "_" + std::string(enum_name(positions)))) {
     fs::create_directories(path);
@@ -42,12 +42,14 @@ struct ModelFolder {
     config.enc_depth = config.dec_depth = 2;
     config.positions = positions;
     config.max_positions = 6;
+    config.word_positions = word_positions;
     TextSteps steps;
     steps.mode = TokenMode::words;
     const auto merges = BpeMerges::parse("#version: 0.2\na b</w>\n", "codes");
     const std::vector<std::string> pieces = {"<pad>", "<unk>", "<s>", "</s>", "ab", "b", "c@@", "a", "."};
     const TextModel text(steps, Subwords(std::make_shared<const BpeEncoder>(merges)),
                          std::make_shared<const Vocabulary>(pieces));
+    if (word_positions) config.source_word_ends = config.target_word_ends = text.word_ends().value().text();
     auto model = std::make_shared<const Transformer<float>>(config);
     ParameterValues<float> parameters(model->layout());
     parameters.initialise(3);
@@ -197,8 +199,8 @@ TEST_CASE("inspect-attention: a text with U+0000 is whole in an HDF5 file") {
 /// Returns the numbers that `--kind positions` shows for a model with such positions, by their place: "stack term layer
 /// row column".
 std::map<std::string, double> position_numbers(PositionEncoding kind, std::optional<int> positions,
-                                               const std::string& layer = "all") {
-  const std::string text = inspect(ModelFolder(kind), "", [&](InspectAttentionOptions& options) {
+                                               const std::string& layer = "all", bool word_positions = false) {
+  const std::string text = inspect(ModelFolder(kind, word_positions), "", [&](InspectAttentionOptions& options) {
     options.report.kind = AttentionChoice::positions;
     options.report.positions = positions;
     options.report.layer = layer;
@@ -270,6 +272,34 @@ TEST_CASE("inspect-attention: --kind positions shows learned numbers as the chec
   CHECK(numbers.at("decoder t5 0 1 -3") == close(parameter(t5, "decoder/position_bias/weight", 3, 0)));
 }
 
+TEST_CASE("inspect-attention: --kind positions shows the numbers of words with every other encoding, for each layer") {
+  using enum PositionEncoding;
+  for (const std::string layer : {"all", "1", "last"}) {
+    CAPTURE(layer);
+    const auto numbers = position_numbers(relative, 3, layer, true);
+    CHECK(numbers.count("both word 0 2 7") == 1);
+    CHECK(numbers.count("encoder relative_key 1 0 3") == (layer == "last" ? 0 : 1));
+    CHECK(numbers.count("encoder relative_key 2 0 3") == (layer == "1" ? 0 : 1));
+  }
+  CHECK(position_numbers(alibi, 3, "all", true).size() == 3 * 8 + 2 * 5 + 2 * 3);
+  CHECK(position_numbers(t5, 3, "last", true).count("both word 0 0 0") == 1);
+  const auto header = [](PositionEncoding kind, bool word_positions) {
+    const std::string text = inspect(ModelFolder(kind, word_positions), "", [](InspectAttentionOptions& options) {
+      options.report.kind = AttentionChoice::positions;
+    });
+    return text.substr(0, text.find('\n'));
+  };
+  CHECK(header(relative, false) == "stack\tterm\tlayer\tdistance\tcomponent\tvalue");
+  CHECK(header(relative, true) == "stack\tterm\tlayer\trow\tcomponent\tvalue");
+  CHECK(header(t5, true) == "stack\tterm\tlayer\trow\tcolumn\tvalue");
+}
+
+TEST_CASE("inspect-attention: a blank line is an empty sentence") {
+  const ModelFolder folder;
+  const auto links = [](InspectAttentionOptions& options) { options.report.format = AttentionFormat::pharaoh; };
+  CHECK(inspect(folder, " \n\n\t\n", links) == "\n\n\n");
+}
+
 TEST_CASE("inspect-attention: --kind positions is drawn, and says what does not fit it") {
   const ModelFolder folder(PositionEncoding::alibi);
   const auto positions = [](InspectAttentionOptions& options) { options.report.kind = AttentionChoice::positions; };
@@ -287,7 +317,7 @@ TEST_CASE("inspect-attention: --kind positions is drawn, and says what does not 
   CHECK_MESSAGE(drawn.starts_with("ALiBi, encoder\n"
                                   "rows: head; columns: distance (key -\n"
                                   "query)\n"
-                                  "   -24   -12  -4  4   12  20  28\n"),
+                                  " -28   -16  -8  0   8   16  24\n"),
                 drawn);
   CHECK(in_format(AttentionFormat::svg).find(">added to the logit</text>") != std::string::npos);
   CHECK(in_format(AttentionFormat::png).starts_with("\x89PNG"));
@@ -365,6 +395,10 @@ TEST_CASE("inspect-attention: what cannot be is said before any work") {
   CHECK(usage([](auto& o) { o.model = ""; }) == "needs a model: -m MODEL.h5 (train makes one)");
   CHECK(usage([](auto& o) { o.lines = "x"; }) == "--lines 'x': not a list of numbers from 1 (say 3,7-9)");
   CHECK(usage([](auto& o) { o.report.layer = "3"; }) == "--layer 3: the model has 2 such layers");
+  for (const std::string option : {"layer", "head", "lines", "query"})
+    CHECK(usage([&](auto& o) { o.given = {option}; }) ==
+          "--" + option + ": the value is empty (give one, or leave the option out)");
+  CHECK(usage([](auto& o) { o.report.query = "1,1"; }).starts_with("--query: is for models that read images "));
   CHECK(usage([](auto& o) { o.target = "-"; }) ==
         "--target - reads standard input, and so does the input (give files)");
   CHECK(usage([](auto& o) {

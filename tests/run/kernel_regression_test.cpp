@@ -204,6 +204,17 @@ TEST_CASE("kernel-regression: a query beyond the kernel's reach has the predicti
       outcome.messages ==
       "kernel-regression: warning: boxcar: 3 queries have no pair within the bandwidth, first x = 1; the prediction is "
       "nan (a larger --bandwidth helps)\n");
+  // A picture has the same warning, and the edge of the kernel is as far from a query on either side.
+  CHECK(
+      run({"-p", "boxcar", "gaussian", "--from", "1", "--to", "9", "--steps", "3", "-f", "plot"}, kTwoPairs).messages ==
+      outcome.messages);
+  CHECK(
+      run({"-p", "triangular", "epanechnikov", "--from", "-1", "--to", "3", "--steps", "5", "-f", "heatmap"}, kTwoPairs)
+          .messages ==
+      "kernel-regression: warning: triangular: 3 queries have no pair within the bandwidth, first x = -1; the "
+      "prediction is nan (a larger --bandwidth helps)\n"
+      "kernel-regression: warning: epanechnikov: 3 queries have no pair within the bandwidth, first x = -1; the "
+      "prediction is nan (a larger --bandwidth helps)\n");
   CHECK(table(output({"--from", "1e6", "--to", "1e150", "--steps", "2"}, kTwoPairs)) ==
         std::vector<std::vector<double>>{{1e6, 5}, {1e150, 5}});
 }

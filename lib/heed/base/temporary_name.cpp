@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <utility>
 
 namespace heed {
@@ -39,6 +40,11 @@ TemporaryName::~TemporaryName() {
 
 void TemporaryName::release() {
   if (entry_) std::exchange(entry_, nullptr)->used = false;
+}
+
+std::string temporary_folder() {
+  const char* const set = std::getenv("TMPDIR");
+  return set && *set != '\0' ? set : "/var/tmp";
 }
 
 void remove_temporary_files() {

@@ -30,6 +30,10 @@ class TemporaryName {
   Entry* entry_;
 };
 
+/// Returns the folder for temporary files that belong to no other file: that of the environment variable TMPDIR, or
+/// else /var/tmp, which is on disk rather than in memory.
+std::string temporary_folder();
+
 /// Removes the files of all TemporaryName objects that exist. Signal handlers that end the process call this function.
 void remove_temporary_files();
 

@@ -21,17 +21,21 @@ bool is_format_character(char32_t c) {
          (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF;
 }
 
-std::string visible(std::string_view text, std::string_view space) {
+std::string visible(std::string_view text, std::string_view space, bool ascii) {
+  constexpr char32_t kWordStart = 0x2581;  // SentencePiece's mark of a space
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const char32_t c = decode_utf8(text, at);
-    if (c < 0x20)
-      append_utf8(out, 0x2400 + c);
-    else if (c == ' ' || c == 0xA0)
+    const bool control = c < 0x20 || c == 0x7F, format = (c >= 0x80 && c < 0xA0) || is_format_character(c);
+    if (c == ' ' || c == 0xA0)
       out += space;
-    else if (c == 0x7F)
-      out += "␡";
-    else if ((c >= 0x80 && c < 0xA0) || is_format_character(c))
+    else if (ascii && c == kWordStart)
+      out += '_';
+    else if (ascii && (control || format || c == kReplacementCharacter))
+      out += '?';
+    else if (control)
+      append_utf8(out, c == 0x7F ? 0x2421 : 0x2400 + c);
+    else if (format)
       append_utf8(out, kReplacementCharacter);
     else
       append_utf8(out, c);
@@ -43,6 +47,12 @@ std::string visible(std::string_view text, std::string_view space) {
 
 TerminalEnvironment TerminalEnvironment::of(int fd) {
   return {::isatty(fd) == 1, variable("COLORTERM"), variable("TERM"), variable("NO_COLOR")};
+}
+
+TerminalEnvironment TerminalEnvironment::of_output(const std::string& path) {
+  TerminalEnvironment out = of(STDOUT_FILENO);
+  out.terminal = out.terminal && path == "-";
+  return out;
 }
 
 Shading choose_shading(ColorChoice choice, bool ascii, const TerminalEnvironment& environment) {
@@ -64,12 +74,20 @@ int terminal_width(int fd) {
   return columns > 0 ? columns : 80;
 }
 
-std::string visible_token(std::string_view token) {
-  return visible(token, "␣");
+int width_of_output(const std::string& path) {
+  return path == "-" ? terminal_width(STDOUT_FILENO) : 80;
 }
 
-std::string visible_text(std::string_view text) {
-  return visible(text, " ");
+std::string visible_token(std::string_view token, bool ascii) {
+  return visible(token, ascii ? "_" : "␣", ascii);
+}
+
+std::string visible_text(std::string_view text, bool ascii) {
+  return visible(text, " ", ascii);
+}
+
+std::string pad_left(std::string_view text, int width) {
+  return std::string(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ').append(text);
 }
 
 std::vector<std::string> text_clusters(std::string_view text) {

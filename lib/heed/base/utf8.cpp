@@ -7,6 +7,17 @@
 namespace heed {
 namespace {
 
+/// Returns whether a terminal draws the character over the character before, or not at all. The vowels and final
+/// consonants of Korean in decomposed form (conjoining Jamo) are drawn as part of the syllable whose first consonant is
+/// before them. A prepended mark, such as U+0600 before a number in Arabic, is a format character that is visible.
+bool takes_no_column(UChar32 c) {
+  const int type = u_charType(c);
+  if (type == U_FORMAT_CHAR) return !u_hasBinaryProperty(c, UCHAR_PREPENDED_CONCATENATION_MARK);
+  if (type == U_NON_SPACING_MARK || type == U_ENCLOSING_MARK || type == U_CONTROL_CHAR) return true;
+  const int syllable = u_getIntPropertyValue(c, UCHAR_HANGUL_SYLLABLE_TYPE);
+  return syllable == U_HST_VOWEL_JAMO || syllable == U_HST_TRAILING_JAMO;
+}
+
 /// Returns the first index from `at` on whose byte is not ASCII, or the text's size when all bytes from `at` on are
 /// ASCII.
 std::size_t skip_ascii(std::string_view text, std::size_t at) {
@@ -109,9 +120,7 @@ int display_width(std::string_view text) {
   int width = 0;
   for (std::size_t at = 0; at < text.size();) {
     const auto c = static_cast<UChar32>(decode_utf8(text, at));
-    const int type = u_charType(c);
-    if (type == U_NON_SPACING_MARK || type == U_ENCLOSING_MARK || type == U_CONTROL_CHAR || type == U_FORMAT_CHAR)
-      continue;
+    if (takes_no_column(c)) continue;
     const int east_asian = u_getIntPropertyValue(c, UCHAR_EAST_ASIAN_WIDTH);
     width += east_asian == U_EA_FULLWIDTH || east_asian == U_EA_WIDE ? 2 : 1;
   }

@@ -32,8 +32,8 @@ std::string to_utf8(std::u32string_view text);
 /// Returns the number of code points of well-formed UTF-8 text.
 std::size_t count_code_points(std::string_view text);
 
-/// Returns the number of terminal columns that the text takes: 0 for a combining mark, 2 for East Asian wide characters
-/// and emoji, 1 for others.
+/// Returns the number of terminal columns that the text takes: 0 for a combining mark and for the vowels and final
+/// consonants of decomposed Korean, 2 for East Asian wide characters and emoji, 1 for others.
 int display_width(std::string_view text);
 
 }  // namespace heed

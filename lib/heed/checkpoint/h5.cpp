@@ -207,7 +207,7 @@ File File::create(const std::string& path, std::string name) {
   // Selects the file format of HDF5 1.8 to 1.10. Since version 1.8 checksums protect the object headers of the file.
   H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110);
   const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
-  if (id < 0) throw Error(Position{name}, "cannot create the checkpoint: " + reason());
+  if (id < 0) throw Error(Position{name}, "cannot create the file: " + reason());
   File file;
   file.id_ = id;
   file.path_ = std::move(name);

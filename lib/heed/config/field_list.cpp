@@ -90,6 +90,7 @@ bool parse_flag(const FieldInfo& info, const std::string& text) {
 }
 
 std::string show_real(double value) {
+  if (std::isnan(value)) return "nan";  // to_chars() writes the sign, too, which says nothing
   char out[32];
   const bool whole = std::floor(value) == value && std::abs(value) < 1e15;
   const auto [end, error] = whole ? std::to_chars(out, out + sizeof out, static_cast<std::int64_t>(value))

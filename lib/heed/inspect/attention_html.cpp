@@ -59,17 +59,21 @@ const svg = (name, attributes) => {
 };
 let chosen = 0;  // the map that is large
 const sentence = () => data.sentences[get("sentence").value];
-const greatest = (map) => get("scale").checked ? Math.max(1, ...map.weights) : data.unit;
-const color = (map, weight) => data.colors[Math.min(255, Math.round(255 * weight / greatest(map)))];
+// The greatest of the numbers and `least`. A map may have more weights than a function takes arguments.
+const greatest = (numbers, least) => numbers.reduce((a, b) => Math.max(a, b), least);
+// Returns the function from a weight of the map to its colour.
+const colorsOf = (map) => {
+  const top = get("scale").checked ? greatest(map.weights, 1) : data.unit;
+  return (weight) => data.colors[Math.min(255, Math.round(255 * weight / top))];
+};
 const percent = (weight) => (weight / data.unit).toFixed(3);
-const name = (map) => map.head > 0 ? "head " + map.head : map.reduction;
 
 function drawSmall(map, canvas) {
   canvas.width = map.columns.length;
   canvas.height = map.rows.length;
-  const context = canvas.getContext("2d");
+  const context = canvas.getContext("2d"), color = colorsOf(map);
   map.weights.forEach((weight, i) => {
-    context.fillStyle = color(map, weight);
+    context.fillStyle = color(weight);
     context.fillRect(i % canvas.width, Math.floor(i / canvas.width), 1, 1);
   });
 }
@@ -105,24 +109,28 @@ function drawLarge() {
   get("title").textContent = map ? map.title : "";
   get("note").textContent = map ? "Point at a cell or a token." : "This line is empty.";
   if (!map) return;
-  const rows = map.rows.length, columns = map.columns.length;
+  const rows = map.rows.length, columns = map.columns.length, color = colorsOf(map);
   const cell = Math.max(12, Math.min(28, Math.floor(900 / Math.max(rows, columns))));
-  const left = 12 + Math.max(...map.rows.map(width)), top = 12 + Math.max(...map.columns.map(width));
+  const left = 12 + greatest(map.rows.map(width), 0), top = 12 + greatest(map.columns.map(width), 0);
   const picture = svg("svg", { width: left + columns * cell + 8, height: top + rows * cell + 8 });
   const cells = [], ofRow = [], ofColumn = [];
+  let opaque = true;  // all cells; they stay untouched while the pointer goes from cell to cell
+  const all = () => 1;
   const show = (words, rowOn, columnOn, opacity) => {
     get("note").textContent = words;
     ofRow.forEach((text, r) => text.classList.toggle("on", rowOn(r)));
     ofColumn.forEach((text, c) => text.classList.toggle("on", columnOn(c)));
+    if (opaque && opacity === all) return;
+    opaque = opacity === all;
     cells.forEach((rect, i) => rect.setAttribute("opacity", opacity(Math.floor(i / columns), i % columns)));
   };
-  const nothing = () => show("Point at a cell or a token.", () => false, () => false, () => 1);
+  const nothing = () => show("Point at a cell or a token.", () => false, () => false, all);
   const strongest = (weights, tokens) => weights.map((weight, i) => [weight, tokens[i]]).sort((a, b) => b[0] - a[0])
     .slice(0, 5).map(([weight, token]) => token + " " + percent(weight)).join(", ");
   map.weights.forEach((weight, i) => {
     const r = Math.floor(i / columns), c = i % columns;
-    const rect = svg("rect", { x: left + c * cell, y: top + r * cell, width: cell - 1, height: cell - 1, fill: color(map, weight) });
-    rect.onmouseenter = () => show(map.rows[r] + " \u2192 " + map.columns[c] + ": " + percent(weight), (x) => x === r, (x) => x === c, () => 1);
+    const rect = svg("rect", { x: left + c * cell, y: top + r * cell, width: cell - 1, height: cell - 1, fill: color(weight) });
+    rect.onmouseenter = () => show(map.rows[r] + " \u2192 " + map.columns[c] + ": " + percent(weight), (x) => x === r, (x) => x === c, all);
     cells.push(picture.appendChild(rect));
   });
   map.rows.forEach((token, r) => {

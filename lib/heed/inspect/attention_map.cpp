@@ -24,25 +24,42 @@ void check_groups(const WordGroups& groups, std::size_t pieces, const char* side
                 " pieces in order");
 }
 
-/// Returns a copy of the map without the last row (if `row` is true) and without the last column (if `column` is true).
-AttentionMap without_last(const AttentionMap& map, bool row, bool column) {
+/// Returns a copy of the map without the tokens `rows` and `columns` at the ends of its sides.
+AttentionMap without(const AttentionMap& map, SentenceMarks rows, SentenceMarks columns) {
+  const auto cut = [](std::vector<std::string>& tokens, SentenceMarks& marks, SentenceMarks dropped) {
+    if (dropped.end) tokens.pop_back();
+    if (dropped.start) tokens.erase(tokens.begin());
+    marks = {marks.start && !dropped.start, marks.end && !dropped.end};
+  };
   AttentionMap out = map;
-  if (row) out.rows.pop_back();
-  if (column) out.columns.pop_back();
+  cut(out.rows, out.row_marks, rows);
+  cut(out.columns, out.column_marks, columns);
   out.weights.clear();
   for (std::size_t r = 0; r < out.rows.size(); ++r)
-    for (std::size_t c = 0; c < out.columns.size(); ++c) out.weights.push_back(map.at(r, c));
+    for (std::size_t c = 0; c < out.columns.size(); ++c)
+      out.weights.push_back(map.at(r + (rows.start ? 1 : 0), c + (columns.start ? 1 : 0)));
   return out;
 }
 
 }  // namespace
 
+std::string head_value(int head, const std::string& reduction) {
+  return head > 0 ? std::to_string(head) : reduction;
+}
+
+std::string head_title(int head, const std::string& reduction) {
+  if (reduction == kRolloutReduction) return reduction;
+  return head > 0 ? "head " + std::to_string(head) : reduction + " of heads";
+}
+
+std::string AttentionMap::layer_title() const {
+  return (reduction == kRolloutReduction && layer > 1 ? "layers 1-" : "layer ") + std::to_string(layer);
+}
+
 std::string AttentionMap::title() const {
   if (axes) return axes->caption;
-  if (reduction == kRolloutReduction)
-    return "attention rollout, " + (layer == 1 ? "layer 1" : "layers 1-" + std::to_string(layer));
-  return kind + " attention, layer " + std::to_string(layer) + ", " +
-         (head > 0 ? "head " + std::to_string(head) : reduction + " of heads");
+  if (reduction == kRolloutReduction) return "attention rollout, " + layer_title();
+  return kind + " attention, " + layer_title() + ", " + head_title(head, reduction);
 }
 
 void AttentionMap::check() const {
@@ -52,18 +69,26 @@ void AttentionMap::check() const {
     throw Error(title() + ": a weight is not a finite number (the model's parameters may be damaged)");
 }
 
-WordGroups group_by_continuation(std::span<const std::string> pieces, std::string_view mark) {
-  WordGroups groups;
-  bool open = false;
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    std::string piece = pieces[i];
-    if (!open) groups.words.emplace_back();
-    groups.word_of.push_back(static_cast<int>(groups.words.size()) - 1);
-    open = !mark.empty() && i + 1 < pieces.size() && piece.ends_with(mark);
-    if (open) piece.resize(piece.size() - mark.size());
-    groups.words.back() += piece;
+std::size_t word_count(std::span<const int> word_of) {
+  return word_of.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(word_of) + 1);
+}
+
+std::vector<double> merge_weights(std::span<const float> weights, std::span<const int> row_words,
+                                  std::span<const int> column_words) {
+  const std::size_t columns = word_count(column_words);
+  std::vector<double> out(word_count(row_words) * columns);
+  std::vector<int> pieces(word_count(row_words));
+  for (std::size_t r = 0; r < row_words.size(); ++r) {
+    if (row_words[r] < 0) continue;
+    const auto row = static_cast<std::size_t>(row_words[r]);
+    ++pieces[row];
+    for (std::size_t c = 0; c < column_words.size(); ++c)
+      if (column_words[c] >= 0)
+        out[row * columns + static_cast<std::size_t>(column_words[c])] +=
+            static_cast<double>(weights[r * column_words.size() + c]);
   }
-  return groups;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] /= std::max(1, pieces[i / columns]);
+  return out;
 }
 
 AttentionMap merge_words(const AttentionMap& map, const WordGroups& rows, const WordGroups& columns) {
@@ -73,15 +98,8 @@ AttentionMap merge_words(const AttentionMap& map, const WordGroups& rows, const 
   AttentionMap out = map;
   out.rows = rows.words;
   out.columns = columns.words;
-  out.weights.assign(out.rows.size() * out.columns.size(), 0.0F);
-  std::vector<float> pieces_in(out.rows.size(), 0.0F);
-  for (const int word : rows.word_of) pieces_in[static_cast<std::size_t>(word)] += 1;
-  for (std::size_t r = 0; r < map.rows.size(); ++r) {
-    const auto row = static_cast<std::size_t>(rows.word_of[r]);
-    for (std::size_t c = 0; c < map.columns.size(); ++c)
-      out.weights[row * out.columns.size() + static_cast<std::size_t>(columns.word_of[c])] +=
-          map.at(r, c) / pieces_in[row];
-  }
+  const std::vector<double> merged = merge_weights(map.weights, rows.word_of, columns.word_of);
+  out.weights.assign(merged.begin(), merged.end());
   return out;
 }
 
@@ -103,9 +121,12 @@ AttentionMap reduce_heads(std::span<const AttentionMap> heads, HeadReduction red
   return out;
 }
 
-AttentionMap drop_end_of_sentence(const AttentionMap& map, std::string_view end) {
-  return without_last(map, !map.rows.empty() && map.rows.back() == end,
-                      !map.columns.empty() && map.columns.back() == end);
+AttentionMap drop_end_of_sentence(const AttentionMap& map) {
+  return without(map, {.end = map.row_marks.end}, {.end = map.column_marks.end});
+}
+
+AttentionMap drop_marks(const AttentionMap& map) {
+  return without(map, map.row_marks, map.column_marks);
 }
 
 Alignment align_argmax(const AttentionMap& map) {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 
 #include "heed/base/terminal.h"
 #include "heed/inspect/color_scale.h"
+#include "heed/inspect/number_text.h"
 #include "heed/inspect/picture_sizes.h"
 #include "heed/inspect/png_canvas.h"
 #include "heed/inspect/svg_canvas.h"
@@ -157,9 +157,8 @@ Layout arrange(std::span<const AttentionSection> sections) {
 }
 
 std::string hint(const AttentionMap& map, std::size_t row, std::size_t column) {
-  char weight[16];
-  std::snprintf(weight, sizeof weight, "%.3f", static_cast<double>(map.at(row, column)));
-  return visible_token(map.rows[row]) + " → " + visible_token(map.columns[column]) + ": " + weight;
+  return visible_token(map.rows[row]) + " → " + visible_token(map.columns[column]) + ": " +
+         number_text("%.3f", static_cast<double>(map.at(row, column)));
 }
 
 void draw_map(Canvas& canvas, const Placed& placed, const ColorScale& scale) {

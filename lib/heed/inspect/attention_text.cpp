@@ -2,29 +2,45 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "heed/base/terminal.h"
 #include "heed/base/utf8.h"
+#include "heed/inspect/number_text.h"
 #include "heed/text/strings/scan.h"
 
 namespace heed {
 namespace {
 
-std::string fixed(float value, int digits) {
-  char out[32];
-  std::snprintf(out, sizeof out, "%.*f", digits, static_cast<double>(value));
+/// Returns the limit that a width of an argument stands for: 0 is no limit.
+int limit_of(int width) {
+  return width > 0 ? width : std::numeric_limits<int>::max();
+}
+
+/// Returns the width of the labels of a map's rows, in terminal columns: that of the widest one, but at most a third of
+/// `width`.
+int label_width(const AttentionMap& map, int width) {
+  int widest = 0;
+  for (const std::string& row : map.rows) widest = std::max(widest, display_width(visible_token(row)));
+  return std::min(widest, std::max(4, width / 3));
+}
+
+/// Returns a token as it is shown, cut to `width` terminal columns.
+std::string cut_token(const std::string& token, int width) {
+  return fit_width(visible_token(token), width);
+}
+
+/// Returns the title of a map as lines of at most `width` terminal columns.
+std::string title_lines(const AttentionMap& map, int width) {
+  std::string out;
+  for (const std::string& line : wrap_width(map.title(), width)) out += line + '\n';
   return out;
 }
 
-std::string pad_left(const std::string& text, int width) {
-  return std::string(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ') + text;
-}
-
-std::string head_name(const AttentionMap& map) {
-  return map.head > 0 ? std::to_string(map.head) : map.reduction;
+std::string weight_text(float weight) {
+  return number_text("%.2f", static_cast<double>(weight));
 }
 
 /// Returns the columns of a row: all in order or, with `top`, those of the greatest weights, the greatest first. Of
@@ -40,17 +56,28 @@ std::vector<std::size_t> columns_of(const AttentionMap& map, std::size_t row, st
 
 }  // namespace
 
-std::string attention_list(const AttentionMap& map, int top) {
+std::string attention_list(const AttentionMap& map, int top, int width) {
   map.check();
-  int width = 0;
-  for (const std::string& row : map.rows) width = std::max(width, display_width(visible_token(row)));
-  std::string out = map.title() + '\n';
+  width = limit_of(width);
+  const int labels = label_width(map, width);
+  std::string out = title_lines(map, width);
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
-    const std::string query = visible_token(map.rows[r]);
-    out += query + std::string(static_cast<std::size_t>(width - display_width(query)), ' ');
-    for (const std::size_t c : columns_of(map, r, top))
-      out += "  " + visible_token(map.columns[c]) + ' ' + fixed(map.at(r, c), 2);
-    out += '\n';
+    std::string line = cut_token(map.rows[r], labels);
+    line.append(static_cast<std::size_t>(labels - display_width(line)), ' ');
+    int used = labels;
+    for (const std::size_t c : columns_of(map, r, top)) {
+      const std::string weight = ' ' + weight_text(map.at(r, c));
+      const std::string key =
+          cut_token(map.columns[c], std::max(1, width - labels - 2 - display_width(weight))) + weight;
+      if (used > labels && used + 2 + display_width(key) > width) {
+        out += line + '\n';
+        line.assign(static_cast<std::size_t>(labels), ' ');
+        used = labels;
+      }
+      line += "  " + key;
+      used += 2 + display_width(key);
+    }
+    out += line + '\n';
   }
   return out;
 }
@@ -62,12 +89,13 @@ std::string attention_tsv_header() {
 std::string attention_tsv(std::int64_t line, const AttentionMap& map, std::optional<int> top) {
   map.check();
   const std::string start =
-      std::to_string(line) + '\t' + map.kind + '\t' + std::to_string(map.layer) + '\t' + head_name(map) + '\t';
+      std::to_string(line) + '\t' + map.kind + '\t' + std::to_string(map.layer) + '\t' + map.head_value() + '\t';
   std::string out;
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     const std::string query = start + std::to_string(r) + '\t' + tsv_field(map.rows[r]) + '\t';
     for (const std::size_t c : columns_of(map, r, top))
-      out += query + std::to_string(c) + '\t' + tsv_field(map.columns[c]) + '\t' + fixed(map.at(r, c), 6) + '\n';
+      out += query + std::to_string(c) + '\t' + tsv_field(map.columns[c]) + '\t' +
+             number_text("%.6f", static_cast<double>(map.at(r, c))) + '\n';
   }
   return out;
 }
@@ -98,30 +126,29 @@ std::string attention_jsonl(std::int64_t line, const AttentionMap& map) {
 
 std::string attention_table(const AttentionMap& map, int width) {
   map.check();
-  int label_width = 0;
-  for (const std::string& row : map.rows) label_width = std::max(label_width, display_width(visible_token(row)));
-  std::string out;
-  if (width <= 0) out = map.title() + '\n';
-  for (const std::string& line : width > 0 ? wrap_width(map.title(), width) : std::vector<std::string>())
-    out += line + '\n';
+  width = limit_of(width);
+  const int labels = label_width(map, width);
+  const int widest_cell = std::max(4, width - labels - 2);
+  std::string out = title_lines(map, width);
   for (std::size_t begin = 0; begin < map.columns.size();) {
     std::vector<int> widths;
-    int used = label_width;
+    int used = labels;
     std::size_t end = begin;
     for (; end < map.columns.size(); ++end) {
-      int cell = std::max(4, display_width(visible_token(map.columns[end])));
+      int cell = std::max(4, display_width(cut_token(map.columns[end], widest_cell)));
       for (std::size_t r = 0; r < map.rows.size(); ++r)
-        cell = std::max(cell, static_cast<int>(fixed(map.at(r, end), 2).size()));
-      if (width > 0 && end > begin && used + 2 + cell > width) break;
+        cell = std::max(cell, display_width(weight_text(map.at(r, end))));
+      if (end > begin && used + 2 + cell > width) break;
       used += 2 + cell;
       widths.push_back(cell);
     }
     if (begin > 0) out += '\n';
-    out += std::string(static_cast<std::size_t>(label_width), ' ');
-    for (std::size_t c = begin; c < end; ++c) out += "  " + pad_left(visible_token(map.columns[c]), widths[c - begin]);
+    out += std::string(static_cast<std::size_t>(labels), ' ');
+    for (std::size_t c = begin; c < end; ++c)
+      out += "  " + pad_left(cut_token(map.columns[c], widest_cell), widths[c - begin]);
     for (std::size_t r = 0; r < map.rows.size(); ++r) {
-      out += '\n' + pad_left(visible_token(map.rows[r]), label_width);
-      for (std::size_t c = begin; c < end; ++c) out += "  " + pad_left(fixed(map.at(r, c), 2), widths[c - begin]);
+      out += '\n' + pad_left(cut_token(map.rows[r], labels), labels);
+      for (std::size_t c = begin; c < end; ++c) out += "  " + pad_left(weight_text(map.at(r, c)), widths[c - begin]);
     }
     out += '\n';
     begin = end;

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
+
+#include "heed/base/terminal.h"
+#include "heed/inspect/number_text.h"
 
 namespace heed {
 namespace {
 
 bool has(const Alignment& links, const std::pair<int, int>& link) {
-  return std::ranges::find(links, link) != links.end();
+  return std::ranges::binary_search(links, link);
 }
 
 /// A column of a table of heads: its name and its value as text, and whether the value is a number.
@@ -19,29 +21,23 @@ struct Cell {
   bool number = true;
 };
 
-std::string decimals(double value, int count) {
-  char out[64];
-  std::snprintf(out, sizeof out, "%.*f", count, value);
-  return out;
-}
-
 std::vector<Cell> cells(const HeadSummary& head, HeadColumns columns) {
   std::vector<Cell> out{{"kind", head.kind, false}, {"layer", std::to_string(head.layer)}};
-  out.push_back({"head", head.head > 0 ? std::to_string(head.head) : head.reduction, head.head > 0});
+  out.push_back({"head", head_value(head.head, head.reduction), head.head > 0});
   if (columns.statistics) {
     out.push_back({"sentences", std::to_string(head.sentences)});
     out.push_back({"queries", std::to_string(head.queries)});
-    out.push_back({"entropy", decimals(head.mean(head.entropy), 4)});
-    out.push_back({"distance", decimals(head.mean(head.distance), 3)});
-    out.push_back({"largest", decimals(head.mean(head.largest), 4)});
-    out.push_back({"first", decimals(head.mean(head.first), 4)});
-    out.push_back({"end", decimals(head.mean(head.end), 4)});
+    out.push_back({"entropy", number_text("%.4f", head.mean(head.entropy))});
+    out.push_back({"distance", number_text("%.3f", head.mean(head.distance))});
+    out.push_back({"largest", number_text("%.4f", head.mean(head.largest))});
+    out.push_back({"first", number_text("%.4f", head.mean(head.first))});
+    out.push_back({"end", number_text("%.4f", head.mean(head.end))});
   }
   if (columns.gold) {
     out.push_back({"links", std::to_string(head.gold.links)});
-    out.push_back({"precision", decimals(head.gold.precision(), 4)});
-    out.push_back({"recall", decimals(head.gold.recall(), 4)});
-    out.push_back({"aer", decimals(head.gold.error_rate(), 4)});
+    out.push_back({"precision", number_text("%.4f", head.gold.precision())});
+    out.push_back({"recall", number_text("%.4f", head.gold.recall())});
+    out.push_back({"aer", number_text("%.4f", head.gold.error_rate())});
   }
   return out;
 }
@@ -58,7 +54,7 @@ void LinkCounts::add(const Alignment& alignment, const GoldAlignment& gold) {
 }
 
 double LinkCounts::error_rate() const {
-  if (links + sure == 0) return 0;
+  if (links + sure == 0) return 1;
   return 1 - static_cast<double>(right_sure + right) / static_cast<double>(links + sure);
 }
 
@@ -84,7 +80,7 @@ void HeadStatistics::add(const AttentionMap& map) {
       head.distance += weight * std::abs(static_cast<double>(c) - static_cast<double>(r));
       largest = std::max(largest, weight);
       if (c == 0) head.first += weight;
-      if (c + 1 == map.columns.size() && map.columns[c] == "</s>") head.end += weight;
+      if (c + 1 == map.columns.size() && map.column_marks.end) head.end += weight;
     }
     head.largest += largest;
   }
@@ -134,16 +130,14 @@ std::string head_table(const std::vector<HeadSummary>& heads, HeadColumns column
   std::string out;
   for (const auto& line : lines) {
     out += line[0] + std::string(widths[0] - line[0].size(), ' ');
-    for (std::size_t c = 1; c < line.size(); ++c) out += "  " + std::string(widths[c] - line[c].size(), ' ') + line[c];
+    for (std::size_t c = 1; c < line.size(); ++c) out += "  " + pad_left(line[c], static_cast<int>(widths[c]));
     out += '\n';
   }
   if (!columns.gold || heads.empty()) return out;
   const HeadSummary& best =
       *std::ranges::min_element(heads, {}, [](const HeadSummary& head) { return head.gold.error_rate(); });
-  out += "lowest alignment error rate: " + decimals(best.gold.error_rate(), 4) + ", layer " +
-         std::to_string(best.layer) + ", " +
-         (best.head > 0 ? "head " + std::to_string(best.head) : best.reduction + " of heads") + '\n';
-  return out;
+  return out + "lowest alignment error rate: " + number_text("%.4f", best.gold.error_rate()) + ", layer " +
+         std::to_string(best.layer) + ", " + head_title(best.head, best.reduction) + '\n';
 }
 
 }  // namespace heed

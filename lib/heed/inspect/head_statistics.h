@@ -9,7 +9,7 @@
 namespace heed {
 
 /// A word alignment that people have made. Links are (source word, target word), counted from 0. Sure links are
-/// possible links, too.
+/// possible links, too. Each list is in ascending order, without duplicates.
 struct GoldAlignment {
   Alignment sure = {}, possible = {};
 };
@@ -26,7 +26,8 @@ struct LinkCounts {
   double precision() const { return links > 0 ? static_cast<double>(right) / static_cast<double>(links) : 0; }
   /// Returns the share of the sure links that were found; 0 if there are none.
   double recall() const { return sure > 0 ? static_cast<double>(right_sure) / static_cast<double>(sure) : 0; }
-  /// Returns the alignment error rate; 0 if there are no links at all.
+  /// Returns the alignment error rate; 1 if there are neither links nor sure ones, as for a head that has found
+  /// nothing.
   double error_rate() const;
 };
 
@@ -47,7 +48,7 @@ struct HeadSummary {
 /// Collects the maps of many sentences.
 class HeadStatistics {
  public:
-  /// Adds a map with `</s>`, if its kind of attention has that.
+  /// Adds a map with `</s>`, if its kind of attention has that, which the marks of its columns say.
   void add(const AttentionMap& map);
   /// Adds the links that were read from a map of this head.
   void add_links(const AttentionMap& map, const Alignment& alignment, const GoldAlignment& gold);

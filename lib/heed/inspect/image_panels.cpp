@@ -9,18 +9,13 @@ namespace {
 std::string group_title(const PatchMap& patches) {
   const AttentionMap& map = patches.map;
   const std::string& row = map.rows.front();
-  const std::string query = patches.query             ? "patch " + row
+  // The queries of cross attention are words, which may look like the labels of other queries.
+  const std::string query = map.kind == "cross"       ? "\"" + row + "\""
+                            : patches.query           ? "patch " + row
                             : row == kClassTokenLabel ? "the class token"
-                            : row == kMeanLabel       ? "all patches on average"
-                                                      : "\"" + row + "\"";
-  const bool rollout = map.reduction == kRolloutReduction;
-  return (rollout ? "attention rollout of " : map.kind + " attention of ") + query +
-         (rollout && map.layer > 1 ? ", layers 1-" : ", layer ") + std::to_string(map.layer);
-}
-
-std::string head_label(const AttentionMap& map) {
-  if (map.reduction == kRolloutReduction) return "rollout";
-  return map.head > 0 ? "head " + std::to_string(map.head) : map.reduction + " of heads";
+                                                      : "all patches on average";
+  return (map.reduction == kRolloutReduction ? "attention rollout of " : map.kind + " attention of ") + query + ", " +
+         map.layer_title();
 }
 
 /// Returns the panel of one row of a map.
@@ -47,7 +42,7 @@ std::vector<PanelGroup> image_panels(std::span<const PatchMap> maps) {
       continue;
     }
     if (!before || before->map.kind != map.kind || before->map.layer != map.layer) begin(group_title(patches));
-    out.back().panels.push_back(panel_of(patches, 0, head_label(map)));
+    out.back().panels.push_back(panel_of(patches, 0, head_title(map.head, map.reduction)));
     before = &patches;
   }
   for (PanelGroup& group : out) {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "heed/base/terminal.h"
 #include "heed/inspect/color_scale.h"
 #include "heed/inspect/image_panels.h"
+#include "heed/inspect/number_text.h"
 #include "heed/inspect/picture_sizes.h"
 #include "heed/inspect/png_canvas.h"
 #include "heed/inspect/svg_canvas.h"
@@ -179,8 +179,8 @@ void draw_weights(Canvas& canvas, const PlacedPanel& placed) {
   for (int r = 0; r < grid.size.rows; ++r)
     for (int c = 0; c < grid.size.columns; ++c) {
       const float weight = placed.panel->weights[static_cast<std::size_t>(r * grid.size.columns + c)];
-      char hint[64];
-      std::snprintf(hint, sizeof hint, "%d,%d: %.4f", c, r, static_cast<double>(weight));
+      const std::string hint =
+          std::to_string(c) + ',' + std::to_string(r) + number_text(": %.4f", static_cast<double>(weight));
       canvas.rectangle({placed.corner.x + c * wide, placed.corner.y + r * high}, wide, high,
                        color_of(placed.scale.place(weight)), hint, kOverlayOpacity);
     }

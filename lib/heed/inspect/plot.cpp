@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "heed/base/streams.h"
+#include "heed/inspect/number_text.h"
 #include "heed/inspect/png_canvas.h"
 #include "heed/inspect/svg_canvas.h"
 
@@ -51,12 +52,6 @@ std::vector<Point> thinned(const std::vector<Point>& points, std::size_t most, b
     const auto count = static_cast<double>(end - begin);
     out.push_back(mean ? Point{sum.x / count, sum.y / count} : points[begin]);
   }
-  return out;
-}
-
-std::string value_text(double value) {
-  char out[32];
-  std::snprintf(out, sizeof out, "%.5g", value);
   return out;
 }
 
@@ -204,7 +199,7 @@ void PlotPainter::series(std::size_t index) {
     if (one.line && !one.dots && line.size() != 1) continue;
     for (std::size_t i = 0; i < line.size(); ++i)
       canvas_.dot(line[i], one.line || line.size() <= kFewDots ? kDot : kSmallDot, color(index),
-                  one.name + ": " + value_text(points[i].y) + " at " + value_text(points[i].x));
+                  one.name + ": " + number_text("%.5g", points[i].y) + " at " + number_text("%.5g", points[i].x));
   }
 }
 

@@ -153,7 +153,7 @@ PngCanvas::PngCanvas(double width, double height, double scale) : cairo_(std::ma
   if (columns > kLongestSide || rows > kLongestSide || columns * rows > kMostPixels)
     throw Error("the PNG picture would have " + std::to_string(static_cast<long long>(columns)) + " x " +
                 std::to_string(static_cast<long long>(rows)) +
-                " pixels (choose fewer lines, layers or heads, or --format svg)");
+                " pixels (choose fewer lines, layers, heads or positions, or --format svg)");
   cairo_->surface.reset(
       cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(columns), static_cast<int>(rows)));
   cairo_->context.reset(cairo_create(cairo_->surface.get()));

@@ -3,22 +3,37 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <vector>
 
 #include "heed/base/utf8.h"
+#include "heed/inspect/number_text.h"
 
 namespace heed {
 namespace {
 
 /// Returns the escape sequence that sets the background colour of a weight.
 std::string background(float share, Shading shading) {
-  if (shading == Shading::palette) return "\x1b[48;5;" + std::to_string(palette_index(share)) + 'm';
-  const Rgb c = color_of(share);
-  return "\x1b[48;2;" + std::to_string(c.red) + ';' + std::to_string(c.green) + ';' + std::to_string(c.blue) + 'm';
+  return "\x1b[48;" +
+         (shading == Shading::palette ? color_code(palette_index(share)) : color_code(color_of(share), shading)) + 'm';
 }
 
 }  // namespace
+
+std::string caption_lines(std::string_view text, int width, Shading shading) {
+  std::string out;
+  for (const std::string& line : wrap_width(text, width, cut_mark(shading)))
+    out += (has_colors(shading) ? "\x1b[1m" + line + "\x1b[0m" : line) + '\n';
+  return out;
+}
+
+std::string color_code(int index) {
+  return "5;" + std::to_string(index);
+}
+
+std::string color_code(Rgb color, Shading shading) {
+  if (shading == Shading::palette) return color_code(palette_index(color));
+  return "2;" + std::to_string(color.red) + ';' + std::to_string(color.green) + ';' + std::to_string(color.blue);
+}
 
 std::string_view shade_character(float share, bool ascii) {
   constexpr std::array<std::string_view, 5> blocks{" ", "░", "▒", "▓", "█"};
@@ -49,9 +64,8 @@ std::string heat_cells(std::span<const float> shares, Shading shading) {
 std::string terminal_color_scale(const std::string& name, const char* format, const ColorScale& scale, Shading shading,
                                  int width) {
   const bool colored = has_colors(shading);
-  char low[16] = "0", high[16];
-  if (scale.low != 0) std::snprintf(low, sizeof low, format, static_cast<double>(scale.low));
-  std::snprintf(high, sizeof high, format, static_cast<double>(scale.high));
+  const std::string low = scale.low == 0 ? "0" : number_text(format, static_cast<double>(scale.low));
+  const std::string high = number_text(format, static_cast<double>(scale.high));
   // The width, in terminal columns, of the texts at both ends of the colour scale: "0 " and " 0.8", with brackets when
   // the terminal shows no colours.
   const int ends = (colored ? 2 : 4) + display_width(low) + display_width(high);

@@ -16,6 +16,19 @@ constexpr bool has_colors(Shading shading) {
   return shading == Shading::truecolor || shading == Shading::palette;
 }
 
+/// Returns the character that ends a text which was cut.
+constexpr std::string_view cut_mark(Shading shading) {
+  return shading == Shading::ascii ? "~" : "…";
+}
+
+/// Returns a caption as lines of at most `width` terminal columns, each with a line end; bold where there are colours.
+std::string caption_lines(std::string_view text, int width, Shading shading);
+
+/// Returns what an escape sequence says about a colour behind its 38 (foreground) or 48 (background): "5;INDEX" for a
+/// colour of the palette, and the nearest of them for Shading::palette, or "2;RED;GREEN;BLUE".
+std::string color_code(int index);
+std::string color_code(Rgb color, Shading shading);
+
 /// Returns the character that shows a weight without colours: a blank for less than 5 % of the scale, and one of the
 /// other, darker characters from 5 % on, in equal steps. `share` is the place of the weight on the scale, 0 ... 1.
 std::string_view shade_character(float share, bool ascii);

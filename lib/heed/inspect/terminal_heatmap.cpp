@@ -1,9 +1,6 @@
 #include "heed/inspect/terminal_heatmap.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstdio>
 
 #include "heed/base/utf8.h"
 #include "heed/inspect/color_map.h"
@@ -20,10 +17,6 @@ constexpr std::size_t kMostStairs = 16;
 
 std::string spaces(int count) {
   return std::string(static_cast<std::size_t>(std::max(count, 0)), ' ');
-}
-
-std::string align_right(const std::string& text, int width) {
-  return spaces(width - display_width(text)) + text;
 }
 
 /// Builds a line of text from parts. put() adds a part at a given terminal column; the parts must come from left to
@@ -46,7 +39,10 @@ class Line {
 struct Panel {
   const AttentionMap* map;
   std::size_t first, last;
-  int width() const { return kHeatCellWidth * static_cast<int>(last - first); }
+  std::string title = {};  // above the cells; empty for a panel that stands alone
+  int cells_width() const { return kHeatCellWidth * static_cast<int>(last - first); }
+  /// Returns the width that the cells and the title need, in terminal columns, of which there are `room`.
+  int width(int room) const { return std::min(room, std::max(cells_width(), display_width(title))); }
 };
 
 /// Draws attention maps as text for a terminal. The labels of the columns are drawn in one of two ways: as a staircase,
@@ -66,10 +62,13 @@ class HeatmapPainter {
  private:
   bool colored() const { return has_colors(style_.shading); }
   bool ascii() const { return style_.shading == Shading::ascii; }
-  std::string_view mark() const { return ascii() ? "~" : "…"; }
-  void add_title(const std::string& text);
+  std::string_view mark() const { return cut_mark(style_.shading); }
+  std::string token(const std::string& text) const { return visible_token(text, ascii()); }
+  /// Returns the number of terminal columns to the right of the labels of the rows.
+  int room() const { return style_.width - label_width_ - 1; }
+  void add_title(const std::string& text) { out_ += caption_lines(text, style_.width, style_.shading); }
   void set_label_width(const std::vector<std::string>& rows);
-  void strip(std::span<const Panel> panels, std::span<const std::string> titles);
+  void strip(std::span<const Panel> panels);
   bool stairs_fit(const Panel& panel) const;
   void stairs(const Panel& panel);
   void vertical(std::span<const Panel> panels);
@@ -82,15 +81,9 @@ class HeatmapPainter {
   std::string out_;
 };
 
-/// Adds a caption to the output. A caption that is wider than the terminal takes several lines.
-void HeatmapPainter::add_title(const std::string& text) {
-  for (const std::string& line : wrap_width(text, style_.width, mark()))
-    add(colored() ? "\x1b[1m" + line + "\x1b[0m" : line);
-}
-
 void HeatmapPainter::set_label_width(const std::vector<std::string>& rows) {
   label_width_ = 0;
-  for (const std::string& row : rows) label_width_ = std::max(label_width_, display_width(visible_token(row)));
+  for (const std::string& row : rows) label_width_ = std::max(label_width_, display_width(token(row)));
   label_width_ = std::min(label_width_, std::max(4, style_.width / 3));
 }
 
@@ -98,9 +91,9 @@ void HeatmapPainter::set_label_width(const std::vector<std::string>& rows) {
 /// the beginning of the label fits to the right of the vertical lines (rails) of the columns before.
 bool HeatmapPainter::stairs_fit(const Panel& panel) const {
   if (panel.last - panel.first > kMostStairs) return false;
-  int room = style_.width - label_width_ - 1 - 2;
-  for (std::size_t c = panel.first; c < panel.last; ++c, room -= kHeatCellWidth)
-    if (room < std::min(4, display_width(visible_token(panel.map->columns[c])))) return false;
+  int left = room() - 2;
+  for (std::size_t c = panel.first; c < panel.last; ++c, left -= kHeatCellWidth)
+    if (left < std::min(4, display_width(token(panel.map->columns[c])))) return false;
   return true;
 }
 
@@ -113,7 +106,7 @@ void HeatmapPainter::stairs(const Panel& panel) {
     for (std::size_t before = panel.first; before < c; ++before, at += kHeatCellWidth)
       line.put(at, ascii() ? "|" : "│");
     line.put(at, ascii() ? "+ " : "┌ ");
-    line.put(at + 2, fit_width(visible_token(panel.map->columns[c]), style_.width - at - 2, mark()));
+    line.put(at + 2, fit_width(token(panel.map->columns[c]), style_.width - at - 2, mark()));
     add(line.take());
   }
 }
@@ -127,7 +120,7 @@ void HeatmapPainter::vertical(std::span<const Panel> panels) {
   int at = label_width_ + 1;
   for (const Panel& panel : panels) {
     for (std::size_t c = panel.first; c < panel.last; ++c) {
-      auto letters = text_clusters(visible_token(panel.map->columns[c]));
+      auto letters = text_clusters(token(panel.map->columns[c]));
       if (letters.size() > kLongestVertical) {
         letters.resize(kLongestVertical - 1);
         letters.emplace_back(ascii() ? "~" : "⋮");
@@ -135,7 +128,7 @@ void HeatmapPainter::vertical(std::span<const Panel> panels) {
       height = std::max(height, letters.size());
       labels.emplace_back(at + kHeatCellWidth * static_cast<int>(c - panel.first), std::move(letters));
     }
-    at += panel.width() + kMapGap;
+    at += panel.width(room()) + kMapGap;
   }
   for (std::size_t down = height; down > 0; --down) {
     Line line;
@@ -145,47 +138,64 @@ void HeatmapPainter::vertical(std::span<const Panel> panels) {
   }
 }
 
-/// Draws the column labels of a map with axes: numbers side by side, as many as fit, each with its middle above its
-/// column.
+/// Draws the column labels of a map with axes: numbers side by side, each with its middle above its column, if this is
+/// not too near to the edge of the terminal. All numbers are shown if there is a space between them, or else as many as
+/// fit with two spaces between them.
 void HeatmapPainter::numbers(const Panel& panel) {
+  struct NumberLabel {
+    int column, at;
+    std::string text;
+  };
+  const auto placed = [&](int gap) {
+    std::vector<NumberLabel> out;
+    int free = 0;  // the first column in which a label may begin
+    for (std::size_t c = panel.first; c < panel.last; ++c) {
+      std::string text = token(panel.map->columns[c]);
+      const int width = display_width(text);
+      const int column = label_width_ + 1 + kHeatCellWidth * static_cast<int>(c - panel.first);
+      const int at = std::max(0, std::min(column - (width - 1) / 2, style_.width - width));
+      if (at < free) continue;
+      out.push_back({column, at, std::move(text)});
+      free = at + width + gap;
+    }
+    return out;
+  };
+  std::vector<NumberLabel> shown = placed(1);
+  if (shown.size() < panel.last - panel.first) shown = placed(2);
   Line labels, rails;
-  int used = label_width_;
-  for (std::size_t c = panel.first; c < panel.last; ++c) {
-    const std::string label = visible_token(panel.map->columns[c]);
-    const int column = label_width_ + 1 + kHeatCellWidth * static_cast<int>(c - panel.first);
-    const int at = column - (display_width(label) - 1) / 2;
-    if (at <= used || at + display_width(label) > style_.width) continue;
-    labels.put(at, label);
-    rails.put(column, ascii() ? "|" : "│");
-    used = at + display_width(label) + 1;
+  for (const NumberLabel& label : shown) {
+    labels.put(label.at, label.text);
+    rails.put(label.column, ascii() ? "|" : "│");
   }
   add(labels.take());
   add(rails.take());
 }
 
-/// Draws panels (parts of attention maps) that have the same row tokens side by side. `titles` has a title for each
-/// panel, or is empty.
-void HeatmapPainter::strip(std::span<const Panel> panels, std::span<const std::string> titles) {
-  if (!titles.empty()) {
+/// Draws panels (parts of attention maps) that have the same row tokens side by side.
+void HeatmapPainter::strip(std::span<const Panel> panels) {
+  const bool titled = !panels[0].title.empty();
+  if (titled) {
     Line line;
     int at = label_width_ + 1;
-    for (std::size_t i = 0; i < panels.size(); ++i) {
-      line.put(at, fit_width(titles[i], panels[i].width() + kMapGap - 1, mark()));
-      at += panels[i].width() + kMapGap;
+    for (const Panel& panel : panels) {
+      line.put(at, fit_width(panel.title, panel.width(room()), mark()));
+      at += panel.width(room()) + kMapGap;
     }
     add(line.take());
   }
   if (panels[0].map->axes)
     numbers(panels[0]);
-  else if (titles.empty() && stairs_fit(panels[0]))
+  else if (!titled && stairs_fit(panels[0]))
     stairs(panels[0]);
   else
     vertical(panels);
   const AttentionMap& map = *panels[0].map;
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
-    std::string line = align_right(fit_width(visible_token(map.rows[r]), label_width_, mark()), label_width_) + ' ';
+    std::string line = pad_left(fit_width(token(map.rows[r]), label_width_, mark()), label_width_) + ' ';
+    int gap = 0;  // between the cells of the panel before and those of the panel
     for (const Panel& panel : panels) {
-      if (&panel != &panels[0]) line += spaces(kMapGap);
+      line += spaces(gap);
+      gap = panel.width(room()) - panel.cells_width() + kMapGap;
       std::vector<float> shares;
       for (std::size_t c = panel.first; c < panel.last; ++c) shares.push_back(scale_.place(panel.map->at(r, c)));
       line += heat_cells(shares, style_.shading);
@@ -202,26 +212,24 @@ std::string HeatmapPainter::paint(std::span<const AttentionMap> maps) {
   out_.clear();
   const AttentionMap& first = maps[0];
   set_label_width(first.rows);
-  const int room = style_.width - label_width_ - 1;
   const std::size_t columns = first.columns.size();
-  const int panel_width = kHeatCellWidth * static_cast<int>(columns);
-  const auto beside = static_cast<std::size_t>(std::max(1, (room + kMapGap) / std::max(1, panel_width + kMapGap)));
+  std::vector<Panel> panels;
+  int panel_width = 0;
+  for (const AttentionMap& map : maps) {
+    panels.push_back({&map, 0, columns, head_title(map.head, map.reduction)});
+    panel_width = std::max(panel_width, panels.back().width(room()));
+  }
+  const auto beside = static_cast<std::size_t>(std::max(1, (room() + kMapGap) / (panel_width + kMapGap)));
   if (maps.size() > 1 && beside > 1) {
-    add_title(first.kind + " attention, layer " + std::to_string(first.layer));
-    std::vector<Panel> panels;
-    std::vector<std::string> titles;
-    for (const AttentionMap& map : maps) {
-      panels.push_back({&map, 0, columns});
-      titles.push_back(map.head > 0 ? "head " + std::to_string(map.head) : map.reduction);
-    }
+    add_title(first.kind + " attention, " + first.layer_title());
     const std::size_t strips = (maps.size() + beside - 1) / beside, each = (maps.size() + strips - 1) / strips;
     for (std::size_t i = 0; i < maps.size(); i += each) {
       const std::size_t count = std::min(each, maps.size() - i);
-      strip(std::span(panels).subspan(i, count), std::span(titles).subspan(i, count));
+      strip(std::span(panels).subspan(i, count));
     }
     return out_;
   }
-  const auto block = static_cast<std::size_t>(std::max(1, room / kHeatCellWidth));
+  const auto block = static_cast<std::size_t>(std::max(1, room() / kHeatCellWidth));
   for (const AttentionMap& map : maps) {
     for (std::size_t begin = 0; begin == 0 || begin < columns; begin += block) {
       const std::size_t end = std::min(columns, begin + block);
@@ -230,7 +238,7 @@ std::string HeatmapPainter::paint(std::span<const AttentionMap> maps) {
                                                       " of " + std::to_string(columns) + ")"));
       if (map.axes) add_title("rows: " + map.axes->rows + "; columns: " + map.axes->columns);
       const Panel panel{&map, begin, end};
-      strip({&panel, 1}, {});
+      strip({&panel, 1});
     }
   }
   return out_;

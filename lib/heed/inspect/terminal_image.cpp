@@ -129,14 +129,6 @@ std::vector<std::string> shaded(std::span<const float> shares, int width, bool a
   return out;
 }
 
-std::string index_code(int index) {
-  return "5;" + std::to_string(index);
-}
-
-std::string color_code(Rgb color) {
-  return "2;" + std::to_string(color.red) + ';' + std::to_string(color.green) + ';' + std::to_string(color.blue);
-}
-
 class ImagePainter {
  public:
   ImagePainter(const ImageSection& section, const HeatmapStyle& style) : section_(section), style_(style) {}
@@ -148,8 +140,7 @@ class ImagePainter {
     bool image_shown = false;
     for (const PanelGroup& group : groups) {
       if (image_shown) out_ += '\n';
-      for (const std::string& line : wrap_width(visible_text(group.title), style_.width, mark()))
-        out_ += (has_colors(style_.shading) ? "\x1b[1m" + line + "\x1b[0m" : line) + '\n';
+      out_ += caption_lines(visible_text(group.title, ascii()), style_.width, style_.shading);
       paint(group, most + 1, !image_shown);
       out_ += terminal_color_scale("weight", "%g", group.scale, style_.shading, style_.width);
       image_shown = true;
@@ -164,7 +155,7 @@ class ImagePainter {
     std::vector<std::string> lines;
   };
 
-  std::string_view mark() const { return style_.shading == Shading::ascii ? "~" : "…"; }
+  bool ascii() const { return style_.shading == Shading::ascii; }
 
   /// Adds the panels of a group, and the image before them if `image` is true. The panels have the size with which
   /// `beside` of them are side by side, within limits.
@@ -192,7 +183,7 @@ class ImagePainter {
       out_ += line + '\n';
     };
     add([&](const Drawn& each) {
-      const std::string label = fit_width(visible_text(each.label), width, mark());
+      const std::string label = fit_width(visible_text(each.label, ascii()), width, cut_mark(style_.shading));
       return std::pair(label, display_width(label));
     });
     for (std::size_t i = 0; i < strip.front().lines.size(); ++i)
@@ -205,7 +196,7 @@ class ImagePainter {
     if (!has_colors(style_.shading)) {
       std::vector<float> shares;
       for (const std::uint8_t sample : grey_image(picture).samples) shares.push_back(static_cast<float>(sample) / 255);
-      return shaded(shares, picture.width, style_.shading == Shading::ascii);
+      return shaded(shares, picture.width, ascii());
     }
     Marks marks({picture.width, picture.height});
     if (panel.query) marks.add_query(*panel.grid, *panel.query, true);
@@ -225,7 +216,7 @@ class ImagePainter {
     const PanelSize size{grey.width, grey.height};
     std::vector<float> shares = pixel_weights(panel, size);
     for (float& weight : shares) weight = scale.place(weight);
-    if (!has_colors(style_.shading)) return shaded(shares, size.width, style_.shading == Shading::ascii);
+    if (!has_colors(style_.shading)) return shaded(shares, size.width, ascii());
     Marks marks(size);
     marks.add_borders(*panel.grid);
     if (panel.query) marks.add_query(*panel.grid, *panel.query, false);
@@ -233,14 +224,12 @@ class ImagePainter {
     for (std::size_t i = 0; i < shares.size(); ++i)
       colors.push_back(marks.at(i) == Mark::query           ? code(kQueryColor)
                        : marks.at(i) == Mark::border        ? code(kBorderColor)
-                       : style_.shading == Shading::palette ? index_code(palette_index(shares[i]))
+                       : style_.shading == Shading::palette ? color_code(palette_index(shares[i]))
                                                             : code(overlay_color(shares[i], grey.samples[i])));
     return half_blocks(colors, size.width);
   }
 
-  std::string code(Rgb color) const {
-    return style_.shading == Shading::palette ? index_code(palette_index(color)) : color_code(color);
-  }
+  std::string code(Rgb color) const { return color_code(color, style_.shading); }
 
   const ImageSection& section_;
   const HeatmapStyle& style_;

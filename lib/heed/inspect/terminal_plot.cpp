@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "heed/base/utf8.h"
+#include "heed/inspect/terminal_cells.h"
 
 namespace heed {
 namespace {
@@ -37,9 +38,9 @@ class TerminalPainter {
   std::string paint();
 
  private:
-  bool colored() const { return style_.shading == Shading::truecolor || style_.shading == Shading::palette; }
+  bool colored() const { return has_colors(style_.shading); }
   bool ascii() const { return style_.shading == Shading::ascii; }
-  std::string_view mark() const { return ascii() ? "~" : "…"; }
+  std::string_view mark() const { return cut_mark(style_.shading); }
   void add(std::string line);
   std::string painted(std::size_t series, const std::string& text) const;
   std::string glyph(const PlotCell& cell) const;
@@ -95,11 +96,7 @@ std::string TerminalPainter::painted(std::size_t series, const std::string& text
   Rgb c = plot_color(plot_, series);
   // A dark grey would not be visible on a dark terminal.
   if (std::max({c.red, c.green, c.blue}) < 100) c = {150, 150, 150};
-  const std::string color =
-      style_.shading == Shading::palette
-          ? "5;" + std::to_string(palette_index(c))
-          : "2;" + std::to_string(c.red) + ';' + std::to_string(c.green) + ';' + std::to_string(c.blue);
-  return "\x1b[38;" + color + 'm' + text + "\x1b[0m";
+  return "\x1b[38;" + color_code(c, style_.shading) + 'm' + text + "\x1b[0m";
 }
 
 std::string TerminalPainter::legend_mark(std::size_t series) const {
@@ -190,8 +187,7 @@ void TerminalPainter::x_axis() {
 }
 
 std::string TerminalPainter::paint() {
-  for (const std::string& text : wrap_width(visible_text(plot_.title), style_.width, mark()))
-    add(colored() ? "\x1b[1m" + text + "\x1b[0m" : text);
+  out_ += caption_lines(visible_text(plot_.title), style_.width, style_.shading);
   legend();
   if (!plot_.left_label.empty()) add(fit_width(visible_text(plot_.left_label), style_.width, mark()));
   for (const bool lines : {false, true})
@@ -201,8 +197,8 @@ std::string TerminalPainter::paint() {
     std::string label;
     for (std::size_t i = 0; i < y_.ticks.size(); ++i)
       if (rows_ - 1 - y_.at(y_.ticks[i]) / dots_down_ == row) label = y_labels_[i];
-    std::string text(static_cast<std::size_t>(margin_ - display_width(label)), ' ');
-    text += label + (ascii() ? (label.empty() ? " |" : " +") : (label.empty() ? " │" : " ┤"));
+    std::string text =
+        pad_left(label, margin_) + (ascii() ? (label.empty() ? " |" : " +") : (label.empty() ? " │" : " ┤"));
     for (int column = 0; column < columns_; ++column) {
       const PlotCell& cell = cells_[static_cast<std::size_t>(row * columns_ + column)];
       text += cell.dots == 0 ? " " : painted(cell.series, glyph(cell));

@@ -1,12 +1,15 @@
 #include "heed/run/attention_file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "heed/base/error.h"
 #include "heed/base/streams.h"
 #include "heed/text/strings/scan.h"
 
@@ -24,11 +27,24 @@ std::vector<std::string> h5_texts(std::vector<std::string> texts) {
   return texts;
 }
 
+/// Returns the path of the temporary file for the maps: beside the output, so that it is on the same disk, or in the
+/// folder for temporary files if the output is no file in a folder, but a pipe or a device. Throws Error if it cannot
+/// be created there.
+std::string temporary_path(const std::string& output) {
+  if (!is_special(output)) return temporary_stem(output) + "." + std::to_string(::getpid()) + ".maps.tmp";
+  std::string path = temporary_folder() + "/heed-XXXXXX";
+  const int fd = ::mkostemp(path.data(), O_CLOEXEC);
+  if (fd < 0)
+    throw Error(Position{temporary_folder()},
+                "cannot create a temporary file: " + errno_text() + " (set TMPDIR to another folder)");
+  ::close(fd);
+  return path;
+}
+
 }  // namespace
 
 AttentionFile::AttentionFile(const std::string& output)
-    : name_(std::make_unique<TemporaryName>(temporary_stem(output) + "." + std::to_string(::getpid()) + ".maps.tmp")),
-      file_(h5::File::create(name_->path(), output)) {}
+    : name_(std::make_unique<TemporaryName>(temporary_path(output))), file_(h5::File::create(name_->path(), output)) {}
 
 void AttentionFile::add(std::int64_t line, const std::string& source, const std::string& target,
                         std::span<const AttentionMap> maps) {
@@ -54,7 +70,7 @@ void AttentionFile::add(std::int64_t line, const std::string& source, const std:
     for (const AttentionMap& map : maps) {
       if (map.kind != first.kind || map.layer != first.layer) break;
       weights.insert(weights.end(), map.weights.begin(), map.weights.end());
-      heads += (heads.empty() ? "" : " ") + (map.head > 0 ? std::to_string(map.head) : map.reduction);
+      heads += (heads.empty() ? "" : " ") + map.head_value();
       ++count;
     }
     const std::string dataset = kind + "/layer_" + std::to_string(first.layer);

@@ -20,7 +20,8 @@ namespace heed {
 ///     lines/N/KIND/layer_L  float32 [heads, queries, keys], attribute heads: their numbers, or mean or max
 class AttentionFile {
  public:
-  /// `output` is the name of the file; until write_to(), the maps are in a temporary file beside it.
+  /// `output` is the name of the file; until write_to(), the maps are in a temporary file beside it, or, if it is a
+  /// pipe or a device, in the folder for temporary files.
   explicit AttentionFile(const std::string& output);
 
   /// Adds the maps of a sentence. Maps of one layer and kind must follow one another.

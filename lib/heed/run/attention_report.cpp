@@ -1,12 +1,13 @@
 #include "heed/run/attention_report.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "heed/inspect/attention_html.h"
 #include "heed/inspect/attention_text.h"
 #include "heed/inspect/image_panels.h"
 #include "heed/inspect/image_picture.h"
+#include "heed/inspect/number_text.h"
+#include "heed/inspect/terminal_cells.h"
 #include "heed/inspect/terminal_heatmap.h"
 #include "heed/inspect/terminal_image.h"
 #include "heed/run/position_maps.h"
@@ -27,12 +28,8 @@ std::string heading(const SentenceAttention& sentence, bool ascii = false) {
   std::string text = "line " + std::to_string(sentence.line);
   if (!sentence.source_text.empty()) text += ": " + sentence.source_text;
   if (!sentence.target_text.empty()) text += (ascii ? " -> " : " → ") + sentence.target_text;
-  if (sentence.image && sentence.image->probability) {
-    char probability[32];
-    std::snprintf(probability, sizeof probability, " (p = %.3f)", *sentence.image->probability);
-    text += probability;
-  }
-  return visible_text(text);
+  if (sentence.image && sentence.image->probability) text += number_text(" (p = %.3f)", *sentence.image->probability);
+  return visible_text(text, ascii);
 }
 
 }  // namespace
@@ -96,9 +93,18 @@ void AttentionReport::summarize(const SentenceAttention& sentence) {
   for (const AttentionMap& map : selection_.maps(sentence)) {
     if (options_.stats) statistics_.add(map);
     if (options_.gold.empty()) continue;
-    const AttentionMap words = drop_end_of_sentence(map);
+    const AttentionMap words = drop_marks(map);
     statistics_.add_links(map, threshold_ ? align_threshold(words, *threshold_) : align_argmax(words), sentence.gold);
   }
+}
+
+bool AttentionReport::ascii() const {
+  return format_ == AttentionFormat::heatmap && shading_ == Shading::ascii;
+}
+
+/// Returns a heading, cut to the width of the output.
+std::string AttentionReport::shown_heading(const std::string& text) const {
+  return width_ > 0 ? fit_width(text, width_, cut_mark(ascii() ? Shading::ascii : Shading::blocks)) : text;
 }
 
 bool AttentionReport::draws() const {
@@ -108,15 +114,15 @@ bool AttentionReport::draws() const {
 
 /// Writes or keeps the maps of attention to the patches of an image, for formats that show the image or its grid.
 void AttentionReport::add_image(const SentenceAttention& sentence) {
-  const bool ascii = options_.terminal.ascii;
-  const ImageSection section{heading(sentence, ascii), sentence.image->picture, selection_.patch_maps(sentence)};
+  ImageSection section{heading(sentence, ascii()), sentence.image->picture, selection_.patch_maps(sentence)};
   if (format_ == AttentionFormat::svg || format_ == AttentionFormat::png) {
-    images_.push_back(section);
+    section.heading = fit_width(section.heading, kLongestHeading);
+    images_.push_back(std::move(section));
     return;
   }
   if (begun_) out_ << '\n';
   begun_ = true;
-  out_ << (width_ > 0 ? fit_width(section.heading, width_, ascii ? "~" : "…") : section.heading) << '\n';
+  out_ << shown_heading(section.heading) << '\n';
   if (format_ == AttentionFormat::heatmap)
     out_ << terminal_image(section, {shading_, width_});
   else
@@ -135,14 +141,13 @@ void AttentionReport::add(const SentenceAttention& sentence) {
   begun_ = true;
   switch (format_) {
     case heatmap:
-      out_ << fit_width(heading(sentence, options_.terminal.ascii), width_, options_.terminal.ascii ? "~" : "…")
-           << '\n';
+      out_ << shown_heading(heading(sentence, ascii())) << '\n';
       out_ << terminal_heatmap(maps, {shading_, width_});
       break;
     case table:
-      out_ << (width_ > 0 ? fit_width(heading(sentence), width_) : heading(sentence)) << '\n';
+      out_ << shown_heading(heading(sentence)) << '\n';
       for (const AttentionMap& map : maps)
-        out_ << (options_.top ? attention_list(map, *options_.top) : attention_table(map, width_));
+        out_ << (options_.top ? attention_list(map, *options_.top, width_) : attention_table(map, width_));
       break;
     case pharaoh:
       out_ << links(maps);

@@ -51,6 +51,8 @@ class AttentionReport {
  private:
   void summarize(const SentenceAttention& sentence);
   void add_image(const SentenceAttention& sentence);
+  bool ascii() const;
+  std::string shown_heading(const std::string& text) const;
   std::string links(const std::vector<AttentionMap>& maps) const;
 
   AttentionReportOptions options_;

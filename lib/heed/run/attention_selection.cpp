@@ -86,44 +86,75 @@ int AttentionSelection::depth(AttentionKind kind) const {
 
 void AttentionSelection::check_model(const std::vector<AttentionLayers>& attention) {
   attention_ = attention;
+  const bool kind_given = options_.kind.has_value();
   if (!options_.kind) {
     const bool asks_encoder = options_.rollout || !options_.query.empty();
     const bool has_cross = depth(AttentionKind::cross) > 0 || depth(AttentionKind::encoder) == 0;
     options_.kind = has_cross && !asks_encoder ? AttentionChoice::cross : AttentionChoice::encoder;
   }
-  const auto check = [](const char* option, const std::string& text, int there, const std::string& what) {
-    const std::int64_t greatest = NumberRanges::parse(option, text).greatest_named();
-    if (greatest > there)
-      throw UsageError("--" + std::string(option) + ' ' + std::to_string(greatest) + ": the model has " +
-                       std::to_string(there) + ' ' + what);
-  };
-  int most = 0, heads = 0, layers_shown = 0;
+  int most = 0, layers_shown = 0;
   std::string kinds;
   for (const AttentionKind kind : kKinds) {
     if (depth(kind) == 0) continue;
     kinds += (kinds.empty() ? "" : ", ") + std::string(enum_name(kind));
     if (!wants(kind)) continue;
     most = std::max(most, depth(kind));
-    for (const AttentionLayers& each : attention_)
-      if (each.kind == kind) heads = std::max(heads, each.heads);
     layers_shown += static_cast<int>(layers(kind).size());
   }
   if (kinds.empty())
     throw UsageError(
         "the model has no attention, so that there is nothing to show (train --task rnn-attention and the "
         "Transformers have some)");
+  if (most == 0 && !kind_given)  // the kind is that of --rollout; images, which --query is for, have it
+    throw UsageError("--rollout: the model has no encoder attention (it has " + kinds + ")");
   if (most == 0)
     throw UsageError("--kind " + std::string(enum_name(*options_.kind)) + ": the model has no such attention (it has " +
                      kinds + ")");
-  if (options_.layer != "last" && options_.layer != "all") check("layer", options_.layer, most, "such layers");
-  if (!is_reduced(options_.head) && options_.head != "all") check("head", options_.head, heads, "heads a layer");
+  if (options_.layer != "last" && options_.layer != "all") {
+    const std::int64_t greatest = NumberRanges::parse("layer", options_.layer).greatest_named();
+    if (greatest > most)
+      throw UsageError("--layer " + std::to_string(greatest) + ": the model has " + std::to_string(most) +
+                       " such layers");
+  }
+  check_heads();
   if (format_ != AttentionFormat::pharaoh) return;
   int selected = 0;
-  for (int head = 1; head <= heads && !is_reduced(options_.head); ++head)
+  for (int head = 1; head <= most_heads(false) && !is_reduced(options_.head); ++head)
     selected += options_.head == "all" || NumberRanges::parse("head", options_.head).contains(head) ? 1 : 0;
   if (layers_shown > 1 || selected > 1)
     throw UsageError(
         "--format pharaoh writes one line for each input line (choose one --layer, and one --head, mean or max)");
+}
+
+/// Returns the greatest number of heads in a layer of the kinds that are shown: in a layer that --layer chooses, or in
+/// any layer if `all` is true.
+int AttentionSelection::most_heads(bool all) const {
+  int most = 0;
+  for (const AttentionKind kind : kKinds) {
+    if (!wants(kind)) continue;
+    const std::vector<int> chosen = layers(kind);
+    int layer = 0;
+    for (const AttentionLayers& each : attention_) {
+      if (each.kind != kind) continue;
+      for (const int end = layer + each.layers; layer < end; ++layer)
+        if (all || std::ranges::binary_search(chosen, layer + 1)) most = std::max(most, each.heads);
+    }
+  }
+  return most;
+}
+
+/// Throws UsageError if --head names a head that no chosen layer has. The layers of a Swin Transformer have different
+/// numbers of heads.
+void AttentionSelection::check_heads() const {
+  if (is_reduced(options_.head) || options_.head == "all") return;
+  const std::int64_t greatest = NumberRanges::parse("head", options_.head).greatest_named();
+  const int most = most_heads(false), most_of_all = most_heads(true);
+  if (greatest <= most) return;
+  const std::string heads = std::to_string(most) + (most == 1 ? " head" : " heads");
+  throw UsageError("--head " + std::to_string(greatest) + ": " +
+                   (most == most_of_all ? "the model has " + heads + " a layer"
+                                        : "the chosen layers have at most " + heads + " (others of the model have " +
+                                              std::to_string(most_of_all) + ")"));
 }
 
 bool AttentionSelection::wants(AttentionKind kind) const {
@@ -141,12 +172,12 @@ std::vector<int> AttentionSelection::layers(AttentionKind kind) const {
   return out;
 }
 
-/// Returns the map with words instead of pieces, and without the end of the sentence, as the options say.
+/// Returns the map with words instead of pieces, and without <s> and </s>, as the options say.
 AttentionMap AttentionSelection::refined(AttentionMap map, const AttentionTokens& rows,
                                          const AttentionTokens& columns) const {
   if (words_) map = merge_words(map, rows.words, columns.words);
-  if (!options_.eos || format_ == AttentionFormat::pharaoh) map = drop_end_of_sentence(map);
-  return map;
+  if (format_ == AttentionFormat::pharaoh) return drop_marks(map);
+  return options_.eos ? map : drop_end_of_sentence(map);
 }
 
 /// Returns the maps of the heads of a layer.
@@ -163,6 +194,8 @@ std::vector<AttentionMap> AttentionSelection::heads_of(const SentenceAttention& 
                      .head = head.head,
                      .rows = rows.pieces,
                      .columns = columns.pieces,
+                     .row_marks = rows.marks,
+                     .column_marks = columns.marks,
                      .weights = head.weights};
     map.check();
     out.push_back(options_.rollout ? std::move(map) : refined(std::move(map), rows, columns));

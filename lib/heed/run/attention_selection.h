@@ -46,6 +46,8 @@ class AttentionSelection {
   AttentionMap refined(AttentionMap map, const AttentionTokens& rows, const AttentionTokens& columns) const;
   std::vector<int> layers(AttentionKind kind) const;
   int depth(AttentionKind kind) const;
+  int most_heads(bool all) const;
+  void check_heads() const;
 
   AttentionReportOptions options_;
   AttentionFormat format_;

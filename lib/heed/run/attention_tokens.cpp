@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "heed/text/strings/vocabulary.h"
+#include "heed/text/strings/unicode.h"
 
 namespace heed {
 namespace {
@@ -20,6 +20,7 @@ void add_word(AttentionTokens& tokens, const std::string& token) {
 }  // namespace
 
 PieceSentence encode(const TextModel& model, const std::string& raw, const Position& where) {
+  if (is_blank(raw)) return {};
   try {
     const std::string tokens = model.tokens_of(raw);
     return {model.encode_tokens(tokens), model.subwords().split(tokens)};
@@ -35,7 +36,7 @@ PieceSentence from_ids(const TextModel& model, std::vector<std::int32_t> ids) {
 }
 
 AttentionTokens tokens_of(const TextModel& model, const std::vector<std::string>& pieces, bool start, bool end) {
-  AttentionTokens out;
+  AttentionTokens out{.marks = {start, end}};
   if (start) add_word(out, kStart);
   const std::vector<std::string_view> views(pieces.begin(), pieces.end());
   const std::vector<int> words = model.subwords().words_of(views);

@@ -15,6 +15,7 @@ struct AttentionTokens {
   std::vector<std::string> pieces = {};
   /// The words that the pieces form: the text of each word, and the index of each piece's word.
   WordGroups words = {};
+  SentenceMarks marks = {};
 };
 
 /// A sentence as ids for the model and as pieces for the report. For an unknown piece, `pieces` has the piece's text.
@@ -23,7 +24,8 @@ struct PieceSentence {
   std::vector<std::string> pieces;
 };
 
-/// Encodes a raw line. Throws Error at the place `where` if the line has bytes that the text model refuses.
+/// Encodes a raw line; a blank line has no pieces. Throws Error at the place `where` if the line has bytes that the
+/// text model refuses.
 PieceSentence encode(const TextModel& model, const std::string& raw, const Position& where);
 PieceSentence from_ids(const TextModel& model, std::vector<std::int32_t> ids);
 

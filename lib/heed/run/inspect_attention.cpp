@@ -64,6 +64,8 @@ class InspectRun {
         forced_(*checkpoint_.model, checkpoint_.parameters, Precision::float32, parameters_),
         longest_(options.max_length),
         reader_(options, in) {
+    if (!options.report.query.empty() && !image_input(checkpoint_.model->config()))
+      throw UsageError("--query: is for models that read images (train --task vit); " + options.model + " reads text");
     report_.check_model(checkpoint_.model->attention_layers());
     if (options.beam_size && checkpoint_.model->is_parallel())
       throw UsageError("--beam-size: is for models that predict one position after the other; " + options.model +
@@ -79,8 +81,6 @@ class InspectRun {
     }
     if (image_input(checkpoint_.model->config()))
       images_.emplace(options, checkpoint_, decoder_, forced_, search_, report_);
-    else if (!options.report.query.empty())
-      throw UsageError("--query: is for models that read images (train --task vit); " + options.model + " reads text");
   }
 
   int run() {
@@ -174,8 +174,11 @@ class InspectRun {
     for (const AlignmentLink& link : read_links(reader_.links(), count(sentence.source), count(sentence.produced),
                                                 "words", reader_.links_position(), LinkMarks::possible)) {
       Alignment& links = link.possible ? sentence.gold.possible : sentence.gold.sure;
-      const std::pair pair(static_cast<int>(link.source), static_cast<int>(link.target));
-      if (std::ranges::find(links, pair) == links.end()) links.push_back(pair);
+      links.emplace_back(static_cast<int>(link.source), static_cast<int>(link.target));
+    }
+    for (Alignment* const links : {&sentence.gold.sure, &sentence.gold.possible}) {
+      std::ranges::sort(*links);
+      links->erase(std::ranges::unique(*links).begin(), links->end());
     }
   }
 
@@ -237,6 +240,11 @@ void inspect_positions(const InspectAttentionOptions& options, const TerminalEnv
 
 void check_options(const InspectAttentionOptions& options) {
   if (options.model.empty()) throw UsageError("needs a model: -m MODEL.h5 (train makes one)");
+  const AttentionReportOptions& report = options.report;
+  for (const auto& [name, value] : std::initializer_list<std::pair<std::string_view, const std::string&>>{
+           {"layer", report.layer}, {"head", report.head}, {"lines", options.lines}, {"query", report.query}})
+    if (value.empty() && is_given(options.given, name))
+      throw UsageError("--" + std::string(name) + ": the value is empty (give one, or leave the option out)");
   if (options.report.kind == AttentionChoice::positions) {
     const auto refuse = [](bool given, const char* option) {
       if (given) throw UsageError(std::string(option) + ": has no use with --kind positions, which reads no sentences");

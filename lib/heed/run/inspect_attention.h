@@ -25,6 +25,7 @@ struct InspectAttentionOptions {
   std::string device = "auto";
   AttentionReportOptions report;
   CommonOptions common;
+  std::vector<std::string> given = {};  ///< names of the options that the user has set (FieldList::given)
 
   template <class Visitor>
   void fields(Visitor& visit) {

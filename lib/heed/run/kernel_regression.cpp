@@ -1,14 +1,16 @@
 #include "heed/run/kernel_regression.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstdio>
+#include <span>
 
 #include "heed/base/error.h"
 #include "heed/base/instruction_set.h"
 #include "heed/base/line_io.h"
 #include "heed/base/streams.h"
 #include "heed/inspect/attention_picture.h"
+#include "heed/inspect/number_text.h"
 #include "heed/inspect/terminal_heatmap.h"
 #include "heed/inspect/terminal_plot.h"
 #include "heed/nn/kernel_pooling.h"
@@ -29,9 +31,7 @@ using fields_detail::show_real;
 
 /// Returns a number with few digits, for titles and messages.
 std::string short_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
+  return number_text("%.4g", value);
 }
 
 /// Throws UsageError unless the name of a picture's file ends in .svg or .png.
@@ -234,8 +234,11 @@ class RegressionRun {
   /// Predicts for all queries, and writes the predictions if `write`. Keeps the queries for pictures.
   void predict(bool write) {
     missing_.resize(poolings_.size());
+    sorted_x_ = pairs_.x;
+    std::ranges::sort(sorted_x_);
     const auto answer = [&](double query) {
       if (draws()) asked_.push_back(query);
+      count_missing(query);
       if (write) out_ << line(query) << '\n';
     };
     if (!options_.queries.empty()) {
@@ -262,14 +265,23 @@ class RegressionRun {
       answer(i > 0 && i + 1 == options_.steps ? to : from + (to - from) * i / std::max(1, options_.steps - 1));
   }
 
+  /// Counts the query for those poolings that have no prediction for it. No kernel grows with the distance, so that the
+  /// nearest x on either side tell whether there is a pair with a weight above 0.
+  void count_missing(double query) {
+    const auto above = std::ranges::lower_bound(sorted_x_, query);
+    const auto begin = above == sorted_x_.begin() ? above : above - 1,
+               end = above == sorted_x_.end() ? above : above + 1;
+    std::array<double, 2> weights{};
+    const std::span<const double> nearest(begin, end);
+    for (std::size_t p = 0; p < poolings_.size(); ++p)
+      if (!poolings_[p].weights(query, nearest, std::span(weights).first(nearest.size())) && missing_[p].count++ == 0)
+        missing_[p].first = query;
+  }
+
   /// Returns a line of the output: the query, the prediction of each pooling and, for made pairs, the truth.
   std::string line(double query) {
     std::string text = show_real(query);
-    for (std::size_t p = 0; p < poolings_.size(); ++p) {
-      const double predicted = poolings_[p].predict(query, pairs_, space_);
-      if (std::isnan(predicted) && missing_[p].count++ == 0) missing_[p].first = query;
-      text += '\t' + show_real(predicted);
-    }
+    for (const Pooling& pooling : poolings_) text += '\t' + show_real(pooling.predict(query, pairs_, space_));
     return options_.make ? text + '\t' + show_real(example_function(query)) : text;
   }
 
@@ -311,7 +323,7 @@ class RegressionRun {
   CpuContext device_{arena_};
   NumberPairs pairs_;
   std::vector<Pooling> poolings_;
-  std::vector<double> asked_, space_;
+  std::vector<double> asked_, sorted_x_, space_;
   std::vector<Missing> missing_;
 };
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
 #include "heed/config/fields.h"
+#include "heed/inspect/number_text.h"
 #include "heed/run/number_ranges.h"
 
 namespace heed {
@@ -85,7 +85,7 @@ std::vector<PositionTable> choose_layers(std::vector<PositionTable> tables, cons
   std::vector<PositionTable> out;
   if (layer == "last") {
     for (const PositionTable& table : tables)
-      if (table.layer == last_of(table.stack)) out.push_back(table);
+      if (table.layer == 0 || table.layer == last_of(table.stack)) out.push_back(table);
     return out;
   }
   const NumberRanges numbers = NumberRanges::parse("layer", layer);
@@ -96,7 +96,7 @@ std::vector<PositionTable> choose_layers(std::vector<PositionTable> tables, cons
     throw UsageError("--layer " + std::to_string(numbers.greatest_named()) + ": the model has " + std::to_string(most) +
                      " such layers");
   for (PositionTable& table : tables)
-    if (numbers.contains(table.layer)) out.push_back(std::move(table));
+    if (table.layer == 0 || numbers.contains(table.layer)) out.push_back(std::move(table));
   return out;
 }
 
@@ -123,21 +123,21 @@ std::vector<AttentionMap> position_maps(std::span<const PositionTable> tables, s
 }
 
 std::string position_tsv(std::span<const PositionTable> tables) {
-  std::string out = "stack\tterm\tlayer\t" + std::string(tables[0].row_axis) + '\t' +
-                    std::string(tables[0].column_axis) + "\tvalue\n";
+  const auto axis = [&](std::string_view PositionTable::*name, const char* if_different) {
+    const bool same =
+        std::ranges::all_of(tables, [&](const PositionTable& table) { return table.*name == tables[0].*name; });
+    return same ? std::string(tables[0].*name) : if_different;
+  };
+  std::string out = "stack\tterm\tlayer\t" + axis(&PositionTable::row_axis, "row") + '\t' +
+                    axis(&PositionTable::column_axis, "column") + "\tvalue\n";
   for (const PositionTable& table : tables) {
-    if (table.row_axis != tables[0].row_axis || table.column_axis != tables[0].column_axis)
-      throw Error("internal: tables of positions with different axes");
     const std::string start = std::string(enum_name(table.stack)) + '\t' + std::string(enum_name(table.term)) + '\t' +
                               std::to_string(table.layer) + '\t';
     for (std::int64_t r = 0; r < table.rows; ++r)
-      for (std::int64_t c = 0; c < table.columns; ++c) {
-        char value[32];
-        std::snprintf(value, sizeof value, "%.6f",
-                      static_cast<double>(table.values[static_cast<std::size_t>(r * table.columns + c)]));
+      for (std::int64_t c = 0; c < table.columns; ++c)
         out += start + std::to_string(table.first_row + r) + '\t' + std::to_string(table.first_column + c) + '\t' +
-               value + '\n';
-      }
+               number_text("%.6f", static_cast<double>(table.values[static_cast<std::size_t>(r * table.columns + c)])) +
+               '\n';
   }
   return out;
 }

@@ -20,7 +20,7 @@ std::vector<AttentionMap> position_maps(std::span<const PositionTable> tables, s
 
 /// Returns the tables as TSV: a header and one line for each number. The columns are stack, term, layer (0 if all
 /// layers share the table), what the rows and the columns of the tables are, such as position and component, and value.
-/// All tables must have the same axes, as those of one model have.
+/// Where tables have different axes, the header says row or column.
 std::string position_tsv(std::span<const PositionTable> tables);
 
 /// Returns each table as one line with a JSON object: {"stack", "term", "layer", "row_axis", "rows", "column_axis",

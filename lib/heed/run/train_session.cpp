@@ -4,11 +4,11 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <set>
 
 #include "heed/base/line_io.h"
+#include "heed/base/temporary_name.h"
 #include "heed/cost/training_cost.h"
 #include "heed/model/make_model.h"
 #include "heed/ops/gemm/gemm.h"
@@ -62,14 +62,6 @@ void warn_of_long_warmup(const Schedule& schedule, double planned_updates, Log& 
            " or less, or train longer with --after)");
 }
 
-/// Returns the folder for temporary files: --tempdir, or else the environment's, or else one on disk rather than in
-/// memory.
-std::string temporary_folder(const std::string& option) {
-  if (!option.empty()) return option;
-  const char* const set = std::getenv("TMPDIR");
-  return set && *set != '\0' ? set : "/var/tmp";
-}
-
 /// Returns a hash as 16 hexadecimal digits.
 std::string digits(std::uint64_t hash) {
   char text[32];
@@ -92,7 +84,8 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
       gpu_number_(gpu),
       precision_(resolve(options.batch.precision, gpu_number_.has_value())) {
   if (options.batch.shuffle_window)
-    corpus_.emplace(ranks, ShuffleWindow{*options.batch.shuffle_window, temporary_folder(options.tempdir),
+    corpus_.emplace(ranks, ShuffleWindow{*options.batch.shuffle_window,
+                                         options.tempdir.empty() ? temporary_folder() : options.tempdir,
                                          static_cast<std::uint64_t>(options.batch.seed)});
   else
     corpus_.emplace(ranks);

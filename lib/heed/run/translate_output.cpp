@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 
 #include "heed/base/error.h"
 #include "heed/decode/force.h"
+#include "heed/inspect/attention_map.h"
+#include "heed/inspect/number_text.h"
 #include "heed/text/trees/linear_tree.h"
 
 namespace heed {
@@ -23,34 +24,8 @@ AlignmentStyle parse_alignment(const std::string& text) {
   return {Kind::threshold, threshold};
 }
 
-std::string number(double x, const char* format = "%.4f") {
-  char text[32];
-  std::snprintf(text, sizeof text, format, x);
-  return text;
-}
-
-/// Returns attention weights between words, [target words][source words], computed from `weights` between subword
-/// pieces. The weights of a target word are the mean over its pieces; the weights of a source word are the sum over its
-/// pieces. `weights` includes `</s>` on both sides; the result does not.
-std::vector<std::vector<double>> merge_words(const std::vector<float>& weights, const std::vector<int>& target_words,
-                                             const std::vector<int>& source_words) {
-  const auto count = [](const std::vector<int>& words) {
-    return words.empty() ? std::size_t{0} : static_cast<std::size_t>(*std::max_element(words.begin(), words.end()) + 1);
-  };
-  std::vector<std::vector<double>> out(count(target_words), std::vector<double>(count(source_words)));
-  std::vector<int> pieces(out.size());
-  const std::size_t columns = source_words.size() + 1;
-  for (std::size_t t = 0; t < target_words.size(); ++t) {
-    if (target_words[t] < 0) continue;
-    const auto row = static_cast<std::size_t>(target_words[t]);
-    ++pieces[row];
-    for (std::size_t s = 0; s < source_words.size(); ++s)
-      if (source_words[s] >= 0)
-        out[row][static_cast<std::size_t>(source_words[s])] += static_cast<double>(weights[t * columns + s]);
-  }
-  for (std::size_t row = 0; row < out.size(); ++row)
-    for (double& x : out[row]) x /= std::max(1, pieces[row]);
-  return out;
+std::string number(double x) {
+  return number_text("%.4f", x);
 }
 
 }  // namespace
@@ -66,13 +41,17 @@ std::string TranslateFormat::alignment(Translator& translator, const std::vector
                                        const Hypothesis& hypothesis) const {
   Batch pair;
   pair.add(source, hypothesis.ids);
-  const auto words = merge_words(translator.attention(pair).front(), translator.target().words_of(hypothesis.ids),
-                                 translator.source().words_of(source));
+  // The last row and the last column are those of </s>, which belongs to no word.
+  std::vector<int> target_words = translator.target().words_of(hypothesis.ids);
+  std::vector<int> source_words = translator.source().words_of(source);
+  target_words.push_back(-1);
+  source_words.push_back(-1);
+  const std::vector<double> words = merge_weights(translator.attention(pair).front(), target_words, source_words);
+  const std::size_t columns = word_count(source_words);
   std::string out;
   const auto add = [&](const std::string& item) { out += (out.empty() ? "" : " ") + item; };
-  for (std::size_t t = 0; t < words.size(); ++t) {
-    const auto& row = words[t];
-    if (row.empty()) continue;
+  for (std::size_t t = 0; columns > 0 && t < word_count(target_words); ++t) {
+    const std::span row(words.data() + t * columns, columns);
     const auto link = [&](std::size_t s) { return std::to_string(s) + "-" + std::to_string(t); };
     switch (alignment_.kind) {
       case AlignmentStyle::Kind::none:
@@ -126,7 +105,7 @@ std::string TranslateFormat::lines(Translator& translator, std::int64_t line_num
 
 std::string TranslateFormat::score(Translator& translator, const std::vector<std::int32_t>& source,
                                    const Hypothesis& hypothesis) const {
-  return number(hypothesis.score, "%.6f") + extras(translator, source, hypothesis) + "\n";
+  return number_text("%.6f", hypothesis.score) + extras(translator, source, hypothesis) + "\n";
 }
 
 std::string TranslateFormat::plain(std::int64_t line_number, const std::string& text) const {
