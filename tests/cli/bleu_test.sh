@@ -87,8 +87,8 @@ expect 3 '' 'bleu: warning: *' "$bleu" ref -i hyp -b --fail-under 54 -o gate.txt
 [ "$(cat gate.txt)" = 53.9 ] || fail "a score below the threshold is still written"
 
 # Wrong data: exit 1.
-expect 1 '' 'bleu: short: 1 line, but ref has 2 lines (*)' "$bleu" ref -i short
-expect 1 '' 'bleu: standard input: 0 lines, but ref has 2 lines (*)' "$bleu" ref </dev/null
+expect 1 '' 'bleu: short: has 1 line, but ref has 2 lines (*)' "$bleu" ref -i short
+expect 1 '' 'bleu: standard input: has 0 lines, but ref has 2 lines (*)' "$bleu" ref </dev/null
 expect 1 '' 'bleu: standard input: no lines (nothing to score)' "$bleu" empty </dev/null
 expect 1 '' 'bleu: missing: cannot open: No such file or directory' "$bleu" missing -i hyp
 expect 1 '' 'bleu: .: *' "$bleu" . -i hyp

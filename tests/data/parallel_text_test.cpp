@@ -35,9 +35,9 @@ TEST_CASE("unequal files are an error with both counts, whichever is longer") {
   const std::string three = folder.file("three", "1\n2\n3\n"), one = folder.file("one", "1\n");
   const std::string rule = " (line i of one has to be the translation of line i of the other)";
   CHECK_THROWS_WITH_AS(all(PairReader(three, one, InvalidUtf8::replace)),
-                       (one + ": has 1 line, but " + three + " has 3" + rule).c_str(), Error);
+                       (one + ": has 1 line, but " + three + " has 3 lines" + rule).c_str(), Error);
   CHECK_THROWS_WITH_AS(all(PairReader(one, three, InvalidUtf8::replace)),
-                       (one + ": has 1 line, but " + three + " has 3" + rule).c_str(), Error);
+                       (one + ": has 1 line, but " + three + " has 3 lines" + rule).c_str(), Error);
 }
 
 TEST_CASE("pairs come from a TSV on a stream; other numbers of columns are errors with their place") {

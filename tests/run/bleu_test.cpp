@@ -190,10 +190,10 @@ TEST_CASE("unequal and empty files are named, with both counts") {
   const Files files;
   const std::string ref = files.add("ref", kReference), longer = files.add("longer", "a\nb\nc\n");
   const std::string advice = " (line N of one is scored against line N of the other)";
-  CHECK(message_of({ref}, "a\n") == "standard input: 1 line, but " + ref + " has 2 lines" + advice);
-  CHECK(message_of({ref, "-i", longer}) == longer + ": 3 lines, but " + ref + " has 2 lines" + advice);
-  CHECK(message_of({longer, ref}, "a\nb\nc\n") == ref + ": 2 lines, but " + longer + " has 3 lines" + advice);
-  CHECK(message_of({ref}, "") == "standard input: 0 lines, but " + ref + " has 2 lines" + advice);
+  CHECK(message_of({ref}, "a\n") == "standard input: has 1 line, but " + ref + " has 2 lines" + advice);
+  CHECK(message_of({ref, "-i", longer}) == ref + ": has 2 lines, but " + longer + " has 3 lines" + advice);
+  CHECK(message_of({longer, ref}, "a\nb\nc\n") == ref + ": has 2 lines, but " + longer + " has 3 lines" + advice);
+  CHECK(message_of({ref}, "") == "standard input: has 0 lines, but " + ref + " has 2 lines" + advice);
   CHECK(message_of({files.add("empty", "")}, "") == "standard input: no lines (nothing to score)");
   CHECK(message_of({ref + ".not"}, "a\n") == ref + ".not: cannot open: No such file or directory");
 }
@@ -239,7 +239,7 @@ TEST_CASE("the scores of lines before an error are written") {
       parse_command_line(bleu_tool_info(), FieldList::of(options), {ref, "--sentence-level", "-b", "-j", "3"}, unused));
   std::istringstream in(lines + line);
   Log log(messages, "bleu");
-  CHECK_THROWS_WITH_AS(run_bleu(options, in, out, log), doctest::Contains("101 lines, but "), Error);
+  CHECK_THROWS_WITH_AS(run_bleu(options, in, out, log), doctest::Contains(" has 101 lines ("), Error);
   const std::string written = out.str();
   CHECK(std::count(written.begin(), written.end(), '\n') == 100);
 }

@@ -751,13 +751,12 @@ TEST_CASE("build-vocab --shortlist: texts that are not parallel, links that lead
   const std::string source = folder.file("s", "a b\nc\n"), target = folder.file("t", "x\ny z\n"),
                     longer = folder.file("longer", "x\ny\nz\n"), blank = folder.file("blank", " \n\n");
   const auto error = [](std::vector<std::string> words) { return vocab_error(std::move(words), ""); };
-  CHECK(error({"--shortlist", source, longer}) ==
-        longer + ":3: the texts are not parallel: it has 3 lines, but " + source + " has 2 lines");
-  CHECK(error({"--shortlist", longer, target}) ==
-        target + ":3: the texts are not parallel: it has 2 lines, but " + longer + " has 3 lines");
+  const std::string rule = " (line N of each belongs to line N of the others)";
+  CHECK(error({"--shortlist", source, longer}) == source + ": has 2 lines, but " + longer + " has 3 lines" + rule);
+  CHECK(error({"--shortlist", longer, target}) == target + ": has 2 lines, but " + longer + " has 3 lines" + rule);
   CHECK(error({"--shortlist", source, blank}).starts_with(blank + ": there are no pieces in it ("));
-  CHECK(
-      error({"--shortlist", source, target, "--alignments", folder.file("1", "0-0\n")}).starts_with(folder / "1:2: "));
+  CHECK(error({"--shortlist", source, target, "--alignments", folder.file("1", "0-0\n")})
+            .starts_with(folder / "1: has 1 line, but "));
   CHECK(error({"--shortlist", source, target, "--alignments", folder.file("2", "0-0\n0-0 0-x\n")})
             .starts_with(folder / "2:2:5: '0-x' is no link, source-target from 0 ("));
   for (const char* wrong : {"1", "-", "0-", "-1-0", "0--1", "0-0-0", "0:0", "99999999999999999999-0"})

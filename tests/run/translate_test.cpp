@@ -278,7 +278,8 @@ TEST_CASE("translate: unequal files to score are an error with both names and co
   std::ostringstream out, log;
   CHECK_THROWS_WITH_AS(
       translate(model + Words{two}, shorter, out, log),
-      (two + ": has 2 lines, but standard input has 1 line (each line needs one translation to score)").c_str(), Error);
+      ("standard input: has 1 line, but " + two + " has 2 lines (each line needs one translation to score)").c_str(),
+      Error);
   CHECK(count_lines(out) == 1);
   CHECK_THROWS_WITH_AS(
       translate(model + Words{two, "-i", text}, none, out, log),

@@ -131,6 +131,19 @@ void LineReader::report(Log& log) const {
            std::to_string(invalid_lines_) + " (--on-invalid-utf8 fail stops at the first)");
 }
 
+LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 policy) {
+  return path.empty() || path == "-" ? LineReader(in, input_name("-"), policy) : LineReader(path, policy);
+}
+
+void fail_unequal(LineReader& one, LineReader& other, const std::string& rule) {
+  for (LineReader* const reader : {&one, &other})
+    for (std::string line; reader->next(line);) continue;
+  const bool is_shorter = one.line_number() < other.line_number();
+  const LineReader &shorter = is_shorter ? one : other, &longer = is_shorter ? other : one;
+  throw Error(Position{shorter.name()}, "has " + count_of(shorter.line_number(), "line") + ", but " + longer.name() +
+                                            " has " + count_of(longer.line_number(), "line") + " (" + rule + ")");
+}
+
 std::vector<std::string> read_lines(const std::string& path, InvalidUtf8 policy) {
   LineReader reader(path, policy);
   std::vector<std::string> lines;

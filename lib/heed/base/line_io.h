@@ -84,6 +84,13 @@ class LineReader {
   Position first_invalid_;
 };
 
+/// Opens the input that an option names: `in` for "-" and "", otherwise the file `path`.
+LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 policy);
+
+/// Throws the Error that one of two inputs has fewer lines than the other, where line N of both belong together. Reads
+/// both to their ends first, because the message has both numbers of lines. `rule` says why they must be equal.
+[[noreturn]] void fail_unequal(LineReader& one, LineReader& other, const std::string& rule);
+
 /// Returns all lines of the file `path`; `policy` says how bytes that are not UTF-8 are treated.
 std::vector<std::string> read_lines(const std::string& path, InvalidUtf8 policy = InvalidUtf8::replace);
 

@@ -219,4 +219,8 @@ std::string format_count(std::int64_t count) {
   return count < 0 ? "-" + digits : digits;
 }
 
+std::string count_of(std::int64_t count, const std::string& what) {
+  return format_count(count) + " " + what + (count == 1 ? "" : "s");
+}
+
 }  // namespace heed

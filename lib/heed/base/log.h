@@ -136,5 +136,7 @@ class Progress {
 std::string format_duration(double seconds);
 /// Returns a count with commas between the thousands: 1234567 as "1,234,567".
 std::string format_count(std::int64_t count);
+/// Returns a count with its noun: "1 line", "2,000 lines".
+std::string count_of(std::int64_t count, const std::string& what);
 
 }  // namespace heed

@@ -28,13 +28,12 @@ struct EncodedPair {
 /// alignments. Throws Error where the alignments do not end with the pairs.
 void read_alignment(LineReader& alignments, bool more, const PairReader& reader, std::string& line) {
   if (alignments.next(line) == more) return;
-  const auto lines = [](std::int64_t count) { return format_count(count) + (count == 1 ? " line" : " lines"); };
   const std::string rule = " (each sentence pair needs its alignment, if only an empty line)";
   if (more)
     throw Error(Position{alignments.name()},
-                "has " + lines(alignments.line_number()) + ", but " + reader.name() + " has more" + rule);
+                "has " + count_of(alignments.line_number(), "line") + ", but " + reader.name() + " has more" + rule);
   throw Error(Position{alignments.name()},
-              "has more lines than " + reader.name() + ", which has " + lines(reader.line_number()) + rule);
+              "has more lines than " + reader.name() + ", which has " + count_of(reader.line_number(), "line") + rule);
 }
 
 /// Returns the number of words, separated by white space, in a line.

@@ -9,8 +9,7 @@ PairReader::PairReader(const std::string& source_path, const std::string& target
       target_(std::make_unique<LineReader>(target_path, policy)) {}
 
 PairReader::PairReader(const std::string& tsv_path, std::istream& in, InvalidUtf8 policy)
-    : source_(tsv_path == "-" ? std::make_unique<LineReader>(in, "standard input", policy)
-                              : std::make_unique<LineReader>(tsv_path, policy)) {}
+    : source_(std::make_unique<LineReader>(open_lines(tsv_path, in, policy))) {}
 
 PairReader PairReader::of_trees(const std::string& path, std::istream& in, InvalidUtf8 policy) {
   PairReader reader(path, in, policy);
@@ -22,21 +21,11 @@ std::string PairReader::name() const {
   return target_ ? source_->name() + " + " + target_->name() : source_->name();
 }
 
-void PairReader::fail_unequal(bool source_ended) {
-  LineReader& longer = source_ended ? *target_ : *source_;
-  for (std::string line; longer.next(line);) {
-  }
-  const LineReader& shorter = source_ended ? *source_ : *target_;
-  const auto lines = [](std::int64_t count) { return format_count(count) + (count == 1 ? " line" : " lines"); };
-  throw Error(Position{shorter.name()}, "has " + lines(shorter.line_number()) + ", but " + longer.name() + " has " +
-                                            format_count(longer.line_number()) +
-                                            " (line i of one has to be the translation of line i of the other)");
-}
-
 bool PairReader::next(TextPair& pair) {
   if (target_) {
     const bool source = source_->next(pair.source), target = target_->next(pair.target);
-    if (source != target) fail_unequal(!source);
+    if (source != target)
+      fail_unequal(*source_, *target_, "line i of one has to be the translation of line i of the other");
     return source;
   }
   if (trees_) {

@@ -51,10 +51,6 @@ class PairReader {
   void report(Log& log) const;
 
  private:
-  /// Throws the Error that one of the two files has more lines. Reads the longer file to the end, because the message
-  /// gives both line counts.
-  [[noreturn]] void fail_unequal(bool source_ended);
-
   // The readers of the source and the target file. For a TSV file, source_ reads both columns and target_ is null.
   std::unique_ptr<LineReader> source_, target_;
   bool trees_ = false;

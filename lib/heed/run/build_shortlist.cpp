@@ -1,15 +1,11 @@
 #include "heed/run/build_shortlist.h"
 
+#include "heed/base/line_io.h"
 #include "heed/base/threads.h"
-#include "heed/run/line_pipeline.h"
 #include "heed/text/lexicon/shortlist.h"
 
 namespace heed {
 namespace {
-
-std::string lines(std::int64_t count) {
-  return std::to_string(count) + (count == 1 ? " line" : " lines");
-}
 
 /// Reads two or three texts line by line at the same time. When one text ends before another, throws an Error with the
 /// numbers of lines of both texts.
@@ -22,7 +18,8 @@ class ParallelLines {
   bool next() {
     const bool more = readers_[0].next(lines_[0]);
     for (std::size_t i = 1; i < readers_.size(); ++i)
-      if (readers_[i].next(lines_[i]) != more) fail(i);
+      if (readers_[i].next(lines_[i]) != more)
+        fail_unequal(readers_[0], readers_[i], "line N of each belongs to line N of the others");
     return more;
   }
 
@@ -30,16 +27,6 @@ class ParallelLines {
   const LineReader& reader(std::size_t text) const { return readers_[text]; }
 
  private:
-  [[noreturn]] void fail(std::size_t other) {
-    const std::int64_t last = std::min(readers_[0].line_number(), readers_[other].line_number());
-    std::string rest;
-    while (readers_[0].next(rest)) continue;
-    while (readers_[other].next(rest)) continue;
-    throw Error(Position{readers_[other].name(), last + 1},
-                "the texts are not parallel: it has " + lines(readers_[other].line_number()) + ", but " +
-                    readers_[0].name() + " has " + lines(readers_[0].line_number()));
-  }
-
   std::vector<LineReader> readers_;
   std::vector<std::string> lines_;
 };

@@ -99,7 +99,7 @@ class InspectRun {
       if (!terminal_) progress.to(reader_.line());
     }
     if (lines_ && reader_.line() < lines_->greatest_named())
-      throw Error(Position{reader_.source_position().file}, "has " + line_count(reader_.line()) +
+      throw Error(Position{reader_.source_position().file}, "has " + count_of(reader_.line(), "line") +
                                                                 ", but --lines asks for line " +
                                                                 std::to_string(lines_->greatest_named()));
     report_.finish();

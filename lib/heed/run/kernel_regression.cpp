@@ -178,10 +178,7 @@ class RegressionRun {
   }
 
   /// Opens an input of numbers. Bytes that are not UTF-8 stay as they are: no number has such bytes.
-  LineReader open(const std::string& path) {
-    return path.empty() || path == "-" ? LineReader(in_, input_name(path), InvalidUtf8::keep)
-                                       : LineReader(path, InvalidUtf8::keep);
-  }
+  LineReader open(const std::string& path) { return open_lines(path, in_, InvalidUtf8::keep); }
 
   void write_pairs() const {
     OutputFile file(options_.pairs_output);

@@ -26,10 +26,6 @@ struct Chunk {
 
 }  // namespace
 
-LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 policy) {
-  return path.empty() || path == "-" ? LineReader(in, input_name("-"), policy) : LineReader(path, policy);
-}
-
 void run_line_pipeline(LineReader& reader, int threads, const LineStages& job) {
   std::string next;
   PipelineStages<Chunk> stages{

@@ -12,9 +12,6 @@
 
 namespace heed {
 
-/// Opens the input that an option names: `in` for "-" and "", otherwise the file `path`.
-LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 policy);
-
 /// The functions that run_line_pipeline() calls.
 struct LineStages {
   /// Appends the output for one input line to `out`. `number` is the line number, from 1. Called on several threads at

@@ -8,17 +8,12 @@
 
 namespace heed {
 
-std::string count_of(std::int64_t count, const std::string& what) {
-  return format_count(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 Segments::Segments(const std::vector<std::string>& references, const std::vector<std::string>& systems,
                    InvalidUtf8 policy, bool strip, std::istream& in, std::size_t fields)
     : references_(references.size()), fields_(fields), strip_(strip) {
   for (const auto* paths : {&references, &systems}) {
     for (const std::string& path : *paths)
-      readers_.push_back(path.empty() || path == "-" ? std::make_unique<LineReader>(in, input_name(path), policy)
-                                                     : std::make_unique<LineReader>(path, policy));
+      readers_.push_back(std::make_unique<LineReader>(open_lines(path, in, policy)));
   }
   lines_.resize(readers_.size());
 }
@@ -34,10 +29,12 @@ void SegmentBlock::find_lines() {
 }
 
 bool Segments::read_segment(SegmentBlock& block) {
-  std::size_t ended = 0;
-  for (std::size_t i = 0; i < readers_.size(); ++i) ended += readers_[i]->next(lines_[i]) ? 0 : 1;
-  if (ended == readers_.size()) return false;
-  if (ended > 0) fail_unequal();
+  const bool more = readers_.front()->next(lines_.front());
+  LineReader* other = nullptr;
+  for (std::size_t i = 1; i < readers_.size(); ++i)
+    if (readers_[i]->next(lines_[i]) != more && !other) other = readers_[i].get();
+  if (other) fail_unequal(*readers_.front(), *other, "line N of one is scored against line N of the other");
+  if (!more) return false;
   for (std::size_t i = 0; i < readers_.size(); ++i) {
     std::string_view rest = strip_ ? strip_trailing_space(lines_[i]) : lines_[i];
     for (std::size_t field = 1; i < references_ && field < fields_; ++field) {
@@ -81,20 +78,6 @@ bool Segments::ready() {
 
 void Segments::report(Log& log) const {
   for (const auto& reader : readers_) reader->report(log);
-}
-
-void Segments::fail_unequal() {
-  std::string line;
-  for (const auto& reader : readers_)
-    while (reader->next(line)) {
-    }
-  const LineReader& first = *readers_.front();
-  for (const auto& reader : readers_)
-    if (reader->line_number() != first.line_number())
-      throw Error(Position{reader->name()}, count_of(reader->line_number(), "line") + ", but " + first.name() +
-                                                " has " + count_of(first.line_number(), "line") +
-                                                " (line N of one is scored against line N of the other)");
-  throw Error("internal: files that end apart have equal lengths");
 }
 
 }  // namespace heed

@@ -75,7 +75,6 @@ class Segments {
   static constexpr std::size_t kBlock = 64;
 
   bool read_segment(SegmentBlock& block);
-  [[noreturn]] void fail_unequal();
 
   std::size_t references_, fields_;
   bool strip_;
@@ -85,8 +84,5 @@ class Segments {
   std::vector<std::string> lines_;
   std::int64_t count_ = 0;
 };
-
-/// Returns a count with its noun: "1 line", "2,000 lines".
-std::string count_of(std::int64_t count, const std::string& what);
 
 }  // namespace heed

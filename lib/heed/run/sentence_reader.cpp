@@ -4,40 +4,21 @@
 #include "heed/run/inspect_attention.h"
 
 namespace heed {
-namespace {
-
-LineReader open(const std::string& path, std::istream& in, InvalidUtf8 policy) {
-  return path == "-" ? LineReader(in, input_name(path), policy) : LineReader(path, policy);
-}
-
-}  // namespace
-
-std::string line_count(std::int64_t count) {
-  return format_count(count) + (count == 1 ? " line" : " lines");
-}
 
 SentenceReader::SentenceReader(const InspectAttentionOptions& options, std::istream& in)
-    : tsv_(options.tsv), source_(open(options.input, in, options.utf8.on_invalid_utf8)) {
-  if (!options.target.empty()) target_.emplace(open(options.target, in, options.utf8.on_invalid_utf8));
-  if (!options.report.gold.empty()) gold_.emplace(open(options.report.gold, in, InvalidUtf8::replace));
+    : tsv_(options.tsv), source_(open_lines(options.input, in, options.utf8.on_invalid_utf8)) {
+  if (!options.target.empty()) target_.emplace(open_lines(options.target, in, options.utf8.on_invalid_utf8));
+  if (!options.report.gold.empty()) gold_.emplace(open_lines(options.report.gold, in, InvalidUtf8::replace));
 }
 
 bool SentenceReader::next(std::string& source, std::string& target) {
   const bool more = source_.next(source);
-  if (target_ && target_->next(target) != more) fail_unequal(*target_, "each source line needs its target line");
+  if (target_ && target_->next(target) != more)
+    fail_unequal(source_, *target_, "each source line needs its target line");
   if (gold_ && gold_->next(links_) != more)
-    fail_unequal(*gold_, "each source line needs its alignment, if only an empty line");
+    fail_unequal(source_, *gold_, "each source line needs its alignment, if only an empty line");
   if (more && tsv_) split(source, target);
   return more;
-}
-
-void SentenceReader::fail_unequal(LineReader& other, const char* rule) {
-  LineReader& longer = source_.line_number() > other.line_number() ? source_ : other;
-  const LineReader& shorter = &longer == &source_ ? other : source_;
-  for (std::string line; longer.next(line);) {
-  }
-  throw Error(Position{shorter.name()}, "has " + line_count(shorter.line_number()) + ", but " + longer.name() +
-                                            " has " + line_count(longer.line_number()) + " (" + rule + ")");
 }
 
 /// Splits a TSV line at its TAB. An empty line gives two empty sentences.

@@ -34,7 +34,6 @@ class SentenceReader {
   void report(Log& log) const;
 
  private:
-  [[noreturn]] void fail_unequal(LineReader& other, const char* rule);
   void split(std::string& source, std::string& target) const;
 
   bool tsv_;
@@ -42,8 +41,5 @@ class SentenceReader {
   std::optional<LineReader> target_, gold_;
   std::string links_;
 };
-
-/// Returns a number of lines in words: "1 line", "2,000 lines".
-std::string line_count(std::int64_t count);
 
 }  // namespace heed

@@ -4,10 +4,11 @@
 #include <numeric>
 
 #include "heed/base/error.h"
-#include "heed/run/line_pipeline.h"
 
 namespace heed {
 namespace {
+
+constexpr const char* kReferenceRule = "each line needs one translation to score";
 
 /// Returns for each line the rank that translates it. The longest line goes to rank 0, the next to rank 1 and so on to
 /// the last rank and back, so that each rank has about as much work.
@@ -79,12 +80,13 @@ void TranslateInput::read_lines(std::vector<TranslateLine>& lines) {
     TranslateLine line;
     while (lines.size() < look_ahead_ && bytes < kChunkBytes && (lines.empty() || reader_->ready()) &&
            reader_->next(line.text)) {
-      if (references_ && !references_->next(line.reference)) fail_unequal();
+      if (references_ && !references_->next(line.reference)) fail_unequal(*reader_, *references_, kReferenceRule);
       bytes += line.text.size() + line.reference.size();
       line.number = reader_->line_number();
       lines.push_back(std::move(line));
     }
-    if (lines.empty() && references_ && references_->next(line.reference)) fail_unequal();
+    if (lines.empty() && references_ && references_->next(line.reference))
+      fail_unequal(*reader_, *references_, kReferenceRule);
   } catch (...) {
     error_ = std::current_exception();
     failed_ = true;
@@ -129,18 +131,6 @@ std::optional<double> TranslateInput::share_done(double part) const {
   if (!share_read_) return std::nullopt;
   const double before = share_before_.value_or(0);
   return before + (*share_read_ - before) * part;
-}
-
-/// Reads the input and the file of --score to their ends and throws an Error with their numbers of lines.
-void TranslateInput::fail_unequal() {
-  std::string rest;
-  while (reader_->next(rest)) continue;
-  while (references_->next(rest)) continue;
-  const auto lines = [](const LineReader& reader) {
-    return std::to_string(reader.line_number()) + (reader.line_number() == 1 ? " line" : " lines");
-  };
-  throw Error(Position{references_->name()}, "has " + lines(*references_) + ", but " + reader_->name() + " has " +
-                                                 lines(*reader_) + " (each line needs one translation to score)");
 }
 
 void TranslateInput::report(Log& log) const {

@@ -81,7 +81,6 @@ class TranslateInput {
   void share_out(std::vector<TranslateLine>& lines);
   /// Copies the lines of rank 0, and whether the input has failed, to all ranks.
   void copy_to_all(std::vector<TranslateLine>& lines);
-  [[noreturn]] void fail_unequal();
 
   Communicator& ranks_;
   std::string input_, score_;
