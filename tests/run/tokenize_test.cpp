@@ -387,6 +387,21 @@ TEST_CASE("tsv and jsonl tell where pieces come from, in bytes of the line as it
   const ToolResult json = tokenize({"-m", vocab, "--output-format", "jsonl"}, " b \"\n");
   CHECK(json.out ==
         "{\"pieces\": [\"b\", \"\\\"\"], \"offsets\": [[1, 2], [3, 4]], \"words\": [0, 1], \"ids\": [5, 1]}\n");
+  const std::string characters =
+      folder.file("characters", build_vocab({"--type", "char", "--mode", "words"}, "ab c\n").out);
+  CHECK(tokenize({"-m", characters, "--output-format", "tsv"}, "  ab \t c\n").out ==
+        "a b <space> c\t2:3 3:4 4:7 7:8\t0 0 0 1\t5 6 4 7\n");
+  CHECK(tokenize({"--mode", "none", "--output-format", "tsv"}, "a\tb\\\rc\n").out == "a\\tb\\\\\\rc\t0:6\t0\n");
+}
+
+TEST_CASE("tsv and jsonl of trees tell the places of brackets, parts of speech and words") {
+  const ScratchFolder folder;
+  const std::string tree = "(S (NP (NN NP) (NN low)) (VP (NN S)))\n";
+  CHECK(tokenize({"--mode", "trees", "--output-format", "tsv"}, tree).out ==
+        "(S (NP NN NN )NP (VP NN )VP )S\t0:2 3:6 8:10 16:18 23:24 25:28 30:32 35:36 36:37\t0 1 2 3 4 5 6 7 8\n");
+  const std::string codes = folder.file("codes", "#version: 0.2\nl o\n");
+  CHECK(tokenize({"--mode", "leaves", "-c", codes, "--output-format", "tsv"}, tree).out ==
+        "N@@ P lo@@ w S\t11:12 12:13 19:21 21:22 33:34\t0 0 1 1 2\n");
 }
 
 TEST_CASE("dropout gives every line its own random numbers, whatever the threads, and pieces that join again") {

@@ -242,7 +242,7 @@ class LineConverter {
   /// Appends the pieces with their byte offsets in the raw line, as TSV or JSON.
   void cut_with_offsets(const std::string& raw, const std::string& tokens, TokenFormat format, SubwordSampler* sampler,
                         std::string& out) const {
-    const TokenOffsets offsets(raw, tokens, steps().escape);
+    const TokenOffsets offsets(raw, tokens, steps().escape, places_in_tree(steps(), raw));
     PieceFields fields(format == TokenFormat::jsonl);
     const auto add = [&](std::string_view piece, std::int32_t id, int word, ByteSpan span) {
       fields.add(piece, word, offsets.source(span), id);

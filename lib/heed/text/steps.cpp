@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "heed/base/error.h"
 #include "heed/text/moses/moses_detokenizer.h"
 #include "heed/text/moses/moses_rules.h"
 #include "heed/text/moses/moses_tokenizer.h"
@@ -183,6 +184,18 @@ std::string label_token(std::string_view line) {
       out += c;
   }
   return out;
+}
+
+std::vector<ByteSpan> places_in_tree(const TextSteps& steps, std::string_view line) {
+  std::vector<ByteSpan> places;
+  std::string tokens;
+  try {
+    if (steps.mode == TokenMode::trees) linearize_tree(line, steps.function_tags, tokens, &places);
+    if (steps.mode == TokenMode::leaves) tree_leaves(line, tokens, &places);
+  } catch (const LineError&) {
+    places.clear();
+  }
+  return places;
 }
 
 TextPipeline::TextPipeline(const TextSteps& steps) : parts_(std::make_shared<const Parts>(steps)) {}
