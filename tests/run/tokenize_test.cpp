@@ -90,6 +90,7 @@ TEST_CASE("tokenize and back, in every mode that comes back") {
   CHECK(tokenize({}, "Hello, world!\n\nIt's me.\n").out == "Hello , world !\n\nIt 's me .\n");
   CHECK(tokenize({"-d"}, "Hello , world !\n\nIt 's me .\n").out == "Hello, world!\n\nIt's me.\n");
   CHECK(tokenize({"-d", "--uppercase-first"}, "hello , world !\n").out == "Hello, world!\n");
+  CHECK(tokenize({"-d", "--uppercase-first", "--mode", "words"}, "hello , world !\n").out == "Hello , world !\n");
   CHECK(tokenize({"--mode", "char"}, "ab\n").out == "a b\n");
   CHECK(tokenize({"--mode", "words", "--lowercase"}, " A  b.\n").out == "a b.\n");
   CHECK(tokenize({"--mode", "none"}, " A  b.\r\nlast").out == " A  b.\nlast\n");
@@ -248,6 +249,10 @@ TEST_CASE("a model fixes the steps, and options that would do nothing are errors
     CHECK(usage_error({"-d", "--separator", separator}) ==
           "--separator '" + separator + "': cannot hold a space or a line end");
   CHECK(usage_error({"--stats", "-d"}) == "--stats: has no use with --detokenize");
+  for (const std::string option : {"--merges", "--vocabulary", "--glossaries"})
+    CHECK(usage_error({"-d", "-c", "codes", option, "1"}) == option + ": has no use with --detokenize");
+  for (const std::string option : {"--uppercase-first", "--detruecase"})
+    CHECK(usage_error({"-d", "--mode", "trees", option}) == option + ": would change the labels of --mode trees");
   CHECK(usage_error({"-m", "v", "-d", "--separator", "~"}) ==
         "--separator: --model says this already (leave it out, or leave out --model)");
   CHECK(usage_error({"--train-truecaser", "t", "--output-format", "tsv"}) ==
@@ -434,6 +439,14 @@ TEST_CASE("merges of bytes and glossaries through the tool") {
   CHECK(cut.out == "\xc3\xa9 \xc3@@ \xa8\n");
   CHECK(tokenize({"-d", "-c", codes, "--bytes", "--mode", "none", "--on-invalid-utf8", "keep"}, cut.out).out ==
         "\xc3\xa9 \xc3\xa8\n");
+  const std::string marked = folder.file("marked", "#version: 0.2 byte\n\xc3 \xa9</w>\n");
+  for (const std::string format : {"tsv", "jsonl"}) {
+    const std::string message = "--output-format " + format +
+                                ": is UTF-8, but merges of bytes give pieces that are parts of a character (use "
+                                "--output-format piece)";
+    CHECK(usage_error({"-c", codes, "--bytes", "--output-format", format}) == message);
+    CHECK(usage_error({"-c", marked, "--output-format", format}) == message);
+  }
   const std::string merges = folder.file("merges", "#version: 0.2\nU S\n");
   CHECK(tokenize({"-c", merges, "--glossaries", "USA", "[0-9]+"}, "1934USABUSA\n").out == "1934@@ USA@@ B@@ USA\n");
 }

@@ -133,7 +133,8 @@ struct TextPipeline::Parts {
     }
   }
 
-  /// Returns the raw text of a line of tokens. The words keep their case: join() does not undo truecasing.
+  /// Returns the raw text of a line of tokens. The words keep their case, except that the first letter becomes a
+  /// capital if `uppercase_first` is true: join() does not undo truecasing.
   std::string join(std::string_view tokens, bool uppercase_first) const {
     std::string plain;
     switch (steps.mode) {
@@ -158,10 +159,13 @@ struct TextPipeline::Parts {
           plain.replace(at, kLabelSpace.size(), " ");
         break;
     }
-    if (!steps.escape) return plain;
-    std::string out;
-    unescape_special(plain, out);
-    return out;
+    if (steps.escape) {
+      std::string unescaped;
+      unescape_special(plain, unescaped);
+      plain = std::move(unescaped);
+    }
+    if (uppercase_first) uppercase_first_letter(plain);
+    return plain;
   }
 
   /// Returns whether prepare() can change a line; if not, tokenize() need not copy the line.
