@@ -210,6 +210,36 @@ TEST_CASE("words and characters: minimal frequency, sizes, warnings") {
   CHECK(pieces_of(build_vocab({"--type", "words", "--mode", "words"}, "<s> a\n").out).size() == 5);
 }
 
+TEST_CASE("a character vocabulary always has <space>, and a vocabulary without it has unknown pieces") {
+  const std::string text = "aab\nab a\nccb\n", only_words = "ab\na\n";
+  const auto pieces = [](std::vector<std::string> options, const std::string& input) {
+    options.insert(options.end(), {"--type", "char", "--mode", "words"});
+    std::string out;
+    const std::vector<std::string> all = pieces_of(build_vocab(std::move(options), input).out);
+    for (std::size_t i = 4; i < all.size(); ++i) out += (i > 4 ? " " : "") + all[i];
+    return out;
+  };
+  CHECK(pieces({}, text) == "a b c <space>");
+  CHECK(pieces({"-s", "7"}, text) == "a b <space>");
+  CHECK(pieces({"-s", "5"}, text) == "<space>");
+  CHECK(pieces({"--min-frequency", "2"}, text) == "a b c <space>");
+  CHECK(pieces({"--character-coverage", "0.7"}, text) == "a b <space>");
+  CHECK(pieces({"--character-coverage", "1"}, text) == "a b c <space>");
+  CHECK(pieces({}, only_words) == "a b <space>");
+  CHECK(pieces({"-s", "6"}, only_words) == "a <space>");
+  CHECK(pieces({"-s", "6"}, "a b a\n") == "<space> a");
+  const ToolResult dev = [&] {
+    const ScratchFolder folder;
+    return build_vocab({"--type", "char", "--mode", "words", "-s", "8", "--dev", folder.file("dev", "b b\n")}, text);
+  }();
+  CHECK(dev.log.find("       5    66.667 %") != std::string::npos);  // `<space>` is known, and `b` is not
+  const ScratchFolder folder;
+  std::string old = build_vocab({"--type", "char", "--mode", "words"}, "ab\n").out;
+  old.replace(old.find("pieces: 7"), 9, "pieces: 6");
+  old.erase(old.find("<space>\n"), 8);
+  CHECK(tokenize({"--stats", "-m", folder.file("old", old)}, "a b\n").log.ends_with("unknown 1 (33.333 %)\n"));
+}
+
 TEST_CASE("check names the lines that do not come back") {
   const ToolResult kept = tokenize({"--check"}, "Hello, world!\nfine\n");
   CHECK(kept.code == 0);

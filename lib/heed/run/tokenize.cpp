@@ -374,7 +374,7 @@ struct Counts {
         [&](std::string_view piece, int word) {
           words = word + 1;
           ++parts;
-          if (converter.model() && piece != kSpacePiece) strange += !converter.model()->vocabulary().contains(piece);
+          if (converter.model()) strange += !converter.model()->vocabulary().contains(piece);
         },
         sampler);
     tokens += words;
