@@ -154,6 +154,20 @@ TEST_CASE("parts rebuild the model of one language") {
                        "model.h5:/text/target: unknown text step 'colour' (made by another version of heed?)", Error);
 }
 
+TEST_CASE("a vocabulary of images is in checkpoints only, and has a piece for each byte") {
+  const TextModel images = TextModel::of_images();
+  CHECK(read_error(file_text(images)) ==
+        ": has the mode images, which only checkpoints have (build-vocab makes "
+        "vocabularies)");
+  TextModelParts parts = images.parts();
+  CHECK(TextModel::from_parts(parts, "m.h5:/text/source").encode("\xFF") == std::vector<std::int32_t>{259});
+  parts.pieces.pop_back();
+  CHECK_THROWS_WITH_AS(TextModel::from_parts(parts, "m.h5:/text/source"),
+                       "m.h5:/text/source: the vocabulary of the mode images has 260 pieces, but this one has 259 "
+                       "(make the checkpoint again)",
+                       Error);
+}
+
 TEST_CASE("files that are no vocabulary are named with what to do") {
   CHECK(read_error("") == ": is empty (build-vocab makes vocabularies)");
   CHECK(read_error("hello\n").starts_with(":1: is no vocabulary of heed: it does not start with 'heed-vocabulary 1'"));

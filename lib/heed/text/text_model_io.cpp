@@ -289,6 +289,8 @@ TextModel TextModel::read(const std::string& path) {
   }
   if (!done) lines.fail("the file ends in its header (cut short? make it again with build-vocab)");
   if (lines.next(line)) lines.fail("there are more lines than pieces (make it again with build-vocab)");
+  if (attributes.steps.mode == TokenMode::images)
+    throw Error(Position{input_name(path)}, "has the mode images, which only checkpoints have" + std::string(kAdvice));
   const auto vocabulary = std::make_shared<const Vocabulary>(pieces, path);
   const std::string& subword_model = attributes.type == SubwordType::unigram ? scores : merges;
   return TextModel(attributes.steps, make_subwords(attributes, subword_model, vocabulary, path), vocabulary);
@@ -307,6 +309,10 @@ TextModel TextModel::from_parts(const TextModelParts& parts, const std::string& 
     attributes.steps.truecaser = Truecaser::parse(parts.truecase_model, where + ": truecase_model");
   if (other) return TextModel(attributes.steps, other->subwords(), other->shared_vocabulary());
   const auto vocabulary = std::make_shared<const Vocabulary>(parts.pieces, where);
+  if (attributes.steps.mode == TokenMode::images && vocabulary->size() != of_images().size())
+    throw Error(Position{where}, "the vocabulary of the mode images has " + std::to_string(of_images().size()) +
+                                     " pieces, but this one has " + std::to_string(vocabulary->size()) +
+                                     " (make the checkpoint again)");
   return TextModel(attributes.steps, make_subwords(attributes, parts.subword_model, vocabulary, where), vocabulary);
 }
 
