@@ -503,6 +503,15 @@ TEST_CASE("words with counts, characters counted in, sizes that are a multiple")
   CHECK(padded.ends_with("<unused5>\n<unused6>\n"));
 }
 
+TEST_CASE("many unused pieces are added in time in proportion to their number") {
+  std::string text;
+  for (int i = 0; i < 200000; ++i) text += std::to_string(i) + (i % 1000 < 999 ? " " : "\n");
+  text += "<unused1>\n";
+  const std::string built = build_vocab({"--type", "words", "--mode", "words", "--pad-to-multiple", "65536"}, text).out;
+  CHECK(pieces_of(built).size() == 4 * 65536);
+  CHECK(built.find("\n<unused0>\n<unused2>\n") != std::string::npos);
+}
+
 TEST_CASE("counts of --dict-input: the largest text, and a text that is too large") {
   const std::string too_large =
       ": the counts up to this line describe a text of more than 10^15 bytes, which is too large to learn from (divide "

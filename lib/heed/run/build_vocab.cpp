@@ -16,6 +16,7 @@
 #include "heed/run/line_pipeline.h"
 #include "heed/run/peer_options.h"
 #include "heed/text/bpe/bpe_learner.h"
+#include "heed/text/strings/string_ids.h"
 #include "heed/text/unigram/sentencepiece_model.h"
 #include "heed/text/unigram/unigram_learner.h"
 
@@ -191,10 +192,14 @@ BpeLearnt learn_merges(WordCounts& words, bool keep, const BuildVocabOptions& op
 
 /// Adds pieces "<unused0>", "<unused1>", ... until the number of pieces is a multiple of `multiple`.
 void pad(std::vector<std::string>& pieces, std::int64_t multiple) {
+  constexpr std::string_view start = "<unused";
+  StringIds taken;
+  for (const std::string& piece : pieces)
+    if (piece.starts_with(start)) taken.add(piece);
   std::int64_t number = 0;
   while (std::ssize(pieces) % multiple != 0) {
-    std::string unused = "<unused" + std::to_string(number++) + ">";
-    if (std::find(pieces.begin(), pieces.end(), unused) == pieces.end()) pieces.push_back(std::move(unused));
+    std::string unused = std::string(start) + std::to_string(number++) + ">";
+    if (taken.find(unused) == kNoId) pieces.push_back(std::move(unused));
   }
 }
 
@@ -369,11 +374,12 @@ LearningData read_texts(std::vector<Corpus> corpora, const TextSteps& steps, con
 /// of its own, because another piece would have the same name.
 std::vector<std::string> split_symbols(const std::string& list, bool byte_fallback) {
   std::vector<std::string> symbols;
+  StringIds seen;
   for (std::size_t at = 0; !list.empty() && at <= list.size();) {
     const std::size_t end = std::min(list.find(',', at), list.size());
     const std::string symbol = list.substr(at, end - at);
     if (!Vocabulary::is_piece(symbol) || symbol.find(kSpaceSymbol) != std::string::npos ||
-        std::find(symbols.begin(), symbols.end(), symbol) != symbols.end())
+        std::cmp_not_equal(seen.add(symbol), symbols.size()))
       throw UsageError("--user-symbols '" + list + "': '" + symbol +
                        "' cannot be a symbol (different strings without spaces or U+2581, with commas between them)");
     if (byte_fallback && byte_of_piece(symbol) >= 0)
