@@ -89,6 +89,8 @@ expect_coprocess "$translate" -m m.h5 "${short[@]}" -b 1 --draft-model m.h5
 expect 2 '' 'translate: *--lenpen*--normalize*fairseq*' "$translate" -m m.h5 --lenpen 1
 expect 2 '' 'translate: *--beamsize*--beam-size*' "$translate" -m m.h5 --beamsize 3
 expect 0 '?*' '' "$translate" --model m.h5 "${short[@]}" -i source
+expect 2 '' "translate: --normalize 'foo': not a number" "$translate" -m m.h5 -n foo
+expect 2 '' "translate: --n-best 'foo': not a whole number (*" "$translate" -m m.h5 --n-best foo
 expect 2 '' "translate: 'source' belongs to no option (-i source or < source reads a file)" "$translate" -m m.h5 -b 1 source
 for option in '--top-k 5' '--top-p 0.5' '--temperature 2'; do
   # shellcheck disable=SC2086

@@ -65,7 +65,7 @@ const ToolInfo kTool{
 struct NoWords {
   std::string input = "-";
   bool norm_first = false, norm_last = false, norm_middle = false, norm_any = false;
-  int transformer_heads = 8, transformer_dim_ffn = 1, max_length = 1;
+  int transformer_heads = 8, transformer_dim_ffn = 1, max_length = 1, beams = 1;
   std::vector<std::string> train_sets;
 
   template <class Visitor>
@@ -78,6 +78,7 @@ struct NoWords {
     visit(transformer_heads, {.name = "transformer-heads", .help = "."});
     visit(transformer_dim_ffn, {.name = "transformer-dim-ffn", .help = "."});
     visit(max_length, {.name = "max-length", .help = "."});
+    visit(beams, {.name = "beams", .help = ".", .value = "N", .letter = 'b', .implicit = "4"});
     visit(train_sets, {.name = "train-sets", .help = ".", .value = "SRC TGT", .letter = 't'});
   }
 };
@@ -131,6 +132,11 @@ TEST_CASE("an optional value is taken only where it fits") {
   // A number is meant as the value, also where it is out of range.
   CHECK_THROWS_WITH_AS(parse({"--n-best", "5000"}), "--n-best 5000: must be between 0 and 1000", UsageError);
   CHECK_THROWS_WITH_AS(parse({"--n-best", "-1", "file"}), "--n-best -1: must be between 0 and 1000", UsageError);
+  // In a tool that takes no words outside of options, any word is meant as the value.
+  CHECK(refused({"--beams", "foo"}) == "--beams 'foo': not a whole number (digits, with K, M or G for thousands)");
+  CHECK(refused({"-b", "foo"}) == "--beams 'foo': not a whole number (digits, with K, M or G for thousands)");
+  CHECK(refused({"-b", "--norm-any"}).empty());
+  CHECK(refused({"-b", "3", "foo"}) == "'foo' belongs to no option (-i foo or < foo reads a file)");
 }
 
 TEST_CASE("the last of two wins, and aliases work with one dash and with two") {

@@ -90,6 +90,7 @@ TEST_CASE("tokenize and back, in every mode that comes back") {
   CHECK(tokenize({}, "Hello, world!\n\nIt's me.\n").out == "Hello , world !\n\nIt 's me .\n");
   CHECK(tokenize({"-d"}, "Hello , world !\n\nIt 's me .\n").out == "Hello, world!\n\nIt's me.\n");
   CHECK(tokenize({"-d", "--uppercase-first"}, "hello , world !\n").out == "Hello, world!\n");
+  CHECK(tokenize({"-d", "--uppercase-first", "--mode", "words"}, "hello , world !\n").out == "Hello , world !\n");
   CHECK(tokenize({"--mode", "char"}, "ab\n").out == "a b\n");
   CHECK(tokenize({"--mode", "words", "--lowercase"}, " A  b.\n").out == "a b.\n");
   CHECK(tokenize({"--mode", "none"}, " A  b.\r\nlast").out == " A  b.\nlast\n");
@@ -209,6 +210,36 @@ TEST_CASE("words and characters: minimal frequency, sizes, warnings") {
   CHECK(pieces_of(build_vocab({"--type", "words", "--mode", "words"}, "<s> a\n").out).size() == 5);
 }
 
+TEST_CASE("a character vocabulary always has <space>, and a vocabulary without it has unknown pieces") {
+  const std::string text = "aab\nab a\nccb\n", only_words = "ab\na\n";
+  const auto pieces = [](std::vector<std::string> options, const std::string& input) {
+    options.insert(options.end(), {"--type", "char", "--mode", "words"});
+    std::string out;
+    const std::vector<std::string> all = pieces_of(build_vocab(std::move(options), input).out);
+    for (std::size_t i = 4; i < all.size(); ++i) out += (i > 4 ? " " : "") + all[i];
+    return out;
+  };
+  CHECK(pieces({}, text) == "a b c <space>");
+  CHECK(pieces({"-s", "7"}, text) == "a b <space>");
+  CHECK(pieces({"-s", "5"}, text) == "<space>");
+  CHECK(pieces({"--min-frequency", "2"}, text) == "a b c <space>");
+  CHECK(pieces({"--character-coverage", "0.7"}, text) == "a b <space>");
+  CHECK(pieces({"--character-coverage", "1"}, text) == "a b c <space>");
+  CHECK(pieces({}, only_words) == "a b <space>");
+  CHECK(pieces({"-s", "6"}, only_words) == "a <space>");
+  CHECK(pieces({"-s", "6"}, "a b a\n") == "<space> a");
+  const ToolResult dev = [&] {
+    const ScratchFolder folder;
+    return build_vocab({"--type", "char", "--mode", "words", "-s", "8", "--dev", folder.file("dev", "b b\n")}, text);
+  }();
+  CHECK(dev.log.find("       5    66.667 %") != std::string::npos);  // `<space>` is known, and `b` is not
+  const ScratchFolder folder;
+  std::string old = build_vocab({"--type", "char", "--mode", "words"}, "ab\n").out;
+  old.replace(old.find("pieces: 7"), 9, "pieces: 6");
+  old.erase(old.find("<space>\n"), 8);
+  CHECK(tokenize({"--stats", "-m", folder.file("old", old)}, "a b\n").log.ends_with("unknown 1 (33.333 %)\n"));
+}
+
 TEST_CASE("check names the lines that do not come back") {
   const ToolResult kept = tokenize({"--check"}, "Hello, world!\nfine\n");
   CHECK(kept.code == 0);
@@ -248,6 +279,10 @@ TEST_CASE("a model fixes the steps, and options that would do nothing are errors
     CHECK(usage_error({"-d", "--separator", separator}) ==
           "--separator '" + separator + "': cannot hold a space or a line end");
   CHECK(usage_error({"--stats", "-d"}) == "--stats: has no use with --detokenize");
+  for (const std::string option : {"--merges", "--vocabulary", "--glossaries"})
+    CHECK(usage_error({"-d", "-c", "codes", option, "1"}) == option + ": has no use with --detokenize");
+  for (const std::string option : {"--uppercase-first", "--detruecase"})
+    CHECK(usage_error({"-d", "--mode", "trees", option}) == option + ": would change the labels of --mode trees");
   CHECK(usage_error({"-m", "v", "-d", "--separator", "~"}) ==
         "--separator: --model says this already (leave it out, or leave out --model)");
   CHECK(usage_error({"--train-truecaser", "t", "--output-format", "tsv"}) ==
@@ -387,6 +422,21 @@ TEST_CASE("tsv and jsonl tell where pieces come from, in bytes of the line as it
   const ToolResult json = tokenize({"-m", vocab, "--output-format", "jsonl"}, " b \"\n");
   CHECK(json.out ==
         "{\"pieces\": [\"b\", \"\\\"\"], \"offsets\": [[1, 2], [3, 4]], \"words\": [0, 1], \"ids\": [5, 1]}\n");
+  const std::string characters =
+      folder.file("characters", build_vocab({"--type", "char", "--mode", "words"}, "ab c\n").out);
+  CHECK(tokenize({"-m", characters, "--output-format", "tsv"}, "  ab \t c\n").out ==
+        "a b <space> c\t2:3 3:4 4:7 7:8\t0 0 0 1\t5 6 4 7\n");
+  CHECK(tokenize({"--mode", "none", "--output-format", "tsv"}, "a\tb\\\rc\n").out == "a\\tb\\\\\\rc\t0:6\t0\n");
+}
+
+TEST_CASE("tsv and jsonl of trees tell the places of brackets, parts of speech and words") {
+  const ScratchFolder folder;
+  const std::string tree = "(S (NP (NN NP) (NN low)) (VP (NN S)))\n";
+  CHECK(tokenize({"--mode", "trees", "--output-format", "tsv"}, tree).out ==
+        "(S (NP NN NN )NP (VP NN )VP )S\t0:2 3:6 8:10 16:18 23:24 25:28 30:32 35:36 36:37\t0 1 2 3 4 5 6 7 8\n");
+  const std::string codes = folder.file("codes", "#version: 0.2\nl o\n");
+  CHECK(tokenize({"--mode", "leaves", "-c", codes, "--output-format", "tsv"}, tree).out ==
+        "N@@ P lo@@ w S\t11:12 12:13 19:21 21:22 33:34\t0 0 1 1 2\n");
 }
 
 TEST_CASE("dropout gives every line its own random numbers, whatever the threads, and pieces that join again") {
@@ -419,6 +469,14 @@ TEST_CASE("merges of bytes and glossaries through the tool") {
   CHECK(cut.out == "\xc3\xa9 \xc3@@ \xa8\n");
   CHECK(tokenize({"-d", "-c", codes, "--bytes", "--mode", "none", "--on-invalid-utf8", "keep"}, cut.out).out ==
         "\xc3\xa9 \xc3\xa8\n");
+  const std::string marked = folder.file("marked", "#version: 0.2 byte\n\xc3 \xa9</w>\n");
+  for (const std::string format : {"tsv", "jsonl"}) {
+    const std::string message = "--output-format " + format +
+                                ": is UTF-8, but merges of bytes give pieces that are parts of a character (use "
+                                "--output-format piece)";
+    CHECK(usage_error({"-c", codes, "--bytes", "--output-format", format}) == message);
+    CHECK(usage_error({"-c", marked, "--output-format", format}) == message);
+  }
   const std::string merges = folder.file("merges", "#version: 0.2\nU S\n");
   CHECK(tokenize({"-c", merges, "--glossaries", "USA", "[0-9]+"}, "1934USABUSA\n").out == "1934@@ USA@@ B@@ USA\n");
 }
@@ -443,6 +501,15 @@ TEST_CASE("words with counts, characters counted in, sizes that are a multiple")
   const std::string padded = build_vocab({"--type", "words", "--mode", "words", "--pad-to-multiple", "8"}, text).out;
   CHECK(padded.find("pieces: 16\n") != std::string::npos);
   CHECK(padded.ends_with("<unused5>\n<unused6>\n"));
+}
+
+TEST_CASE("many unused pieces are added in time in proportion to their number") {
+  std::string text;
+  for (int i = 0; i < 200000; ++i) text += std::to_string(i) + (i % 1000 < 999 ? " " : "\n");
+  text += "<unused1>\n";
+  const std::string built = build_vocab({"--type", "words", "--mode", "words", "--pad-to-multiple", "65536"}, text).out;
+  CHECK(pieces_of(built).size() == 4 * 65536);
+  CHECK(built.find("\n<unused0>\n<unused2>\n") != std::string::npos);
 }
 
 TEST_CASE("counts of --dict-input: the largest text, and a text that is too large") {

@@ -65,6 +65,17 @@ TEST_CASE("control characters and line separators are text") {
 
 TEST_CASE("the first letter upper-case on demand") {
   CHECK(TextPipeline({}).detokenize("it 's fine .", {.uppercase_first = true}) == "It's fine.");
+  const auto upper = [](const TextSteps& steps, std::string_view tokens) {
+    return TextPipeline(steps).detokenize(tokens, {.uppercase_first = true});
+  };
+  for (const TokenMode mode : {TokenMode::mteval_13a, TokenMode::intl, TokenMode::words, TokenMode::ascii_words,
+                               TokenMode::none, TokenMode::leaves, TokenMode::labels})
+    CHECK(upper({.mode = mode}, "\" \u00E9t\u00E9 a") ==
+          (mode == TokenMode::mteval_13a || mode == TokenMode::intl ? "\"\u00C9t\u00E9 a" : "\" \u00C9t\u00E9 a"));
+  CHECK(upper({.mode = TokenMode::character}, "a   b") == "A b");
+  CHECK(upper({.mode = TokenMode::none, .escape = true}, " &quot;a") == " \"A");
+  CHECK(upper({.mode = TokenMode::none}, "1 a") == "1 a");
+  CHECK(upper({.mode = TokenMode::words}, "") == "");
 }
 
 TEST_CASE("the steps list their fields once") {

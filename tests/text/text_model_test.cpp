@@ -137,6 +137,23 @@ TEST_CASE("a vocabulary file may have CRLF line ends; a CR at the end of a piece
   CHECK(TextModel::read(windows.path).encode("b a") == std::vector<std::int32_t>{5, 4});
 }
 
+TEST_CASE("a file of very many values in its header is read in time in proportion to its length") {
+  std::string text = "heed-vocabulary 1\ntype: unigram\nmode: words\n", scores, pieces;
+  constexpr int count = 200000;
+  for (int i = 0; i < count; ++i) {
+    const std::string symbol = "s" + std::to_string(i);
+    text += "user-symbols: " + symbol + "\n";
+    scores += "-1\n";
+    pieces += symbol + "\n";
+  }
+  text += "scores: " + std::to_string(count) + "\n" + scores + "pieces: " + std::to_string(count + 4) +
+          "\n<pad>\n<unk>\n<s>\n</s>\n" + pieces;
+  const TemporaryFile file(text);
+  const TextModel model = TextModel::read(file.path);
+  CHECK(model.encode_pieces("s7 s199999")[1] == "s7");
+  CHECK(model.subwords().sentencepiece()->model().pieces.back().kind == SentencePieceModel::Kind::user_defined);
+}
+
 TEST_CASE("parts rebuild the model of one language") {
   TextSteps steps = words_steps();
   steps.language = "en,de";
@@ -154,6 +171,20 @@ TEST_CASE("parts rebuild the model of one language") {
                        "model.h5:/text/target: unknown text step 'colour' (made by another version of heed?)", Error);
 }
 
+TEST_CASE("a vocabulary of images is in checkpoints only, and has a piece for each byte") {
+  const TextModel images = TextModel::of_images();
+  CHECK(read_error(file_text(images)) ==
+        ": has the mode images, which only checkpoints have (build-vocab makes "
+        "vocabularies)");
+  TextModelParts parts = images.parts();
+  CHECK(TextModel::from_parts(parts, "m.h5:/text/source").encode("\xFF") == std::vector<std::int32_t>{259});
+  parts.pieces.pop_back();
+  CHECK_THROWS_WITH_AS(TextModel::from_parts(parts, "m.h5:/text/source"),
+                       "m.h5:/text/source: the vocabulary of the mode images has 260 pieces, but this one has 259 "
+                       "(make the checkpoint again)",
+                       Error);
+}
+
 TEST_CASE("files that are no vocabulary are named with what to do") {
   CHECK(read_error("") == ": is empty (build-vocab makes vocabularies)");
   CHECK(read_error("hello\n").starts_with(":1: is no vocabulary of heed: it does not start with 'heed-vocabulary 1'"));
@@ -162,6 +193,8 @@ TEST_CASE("files that are no vocabulary are named with what to do") {
   CHECK(read_error("heed-vocabulary 2\n") == ":1: is a vocabulary of version 2; this heed reads version 1");
   const std::string head = "heed-vocabulary 1\ntype: words\n";
   CHECK(read_error(head + "mode: klingon\n").starts_with(":3: --mode 'klingon': must be one of moses, 13a, intl"));
+  CHECK(read_error(head + "mode: words\nmode: none\npieces: 4\n") == ":4: --mode: takes one value");
+  CHECK(read_error(head + "mode: klingon\nno colon\n").starts_with(":3: --mode 'klingon'"));
   CHECK(read_error(head + "shape: round\n") == ":3: unknown text step 'shape' (made by another version of heed?)");
   CHECK(read_error(head).starts_with(":2: the file ends in its header"));
   CHECK(read_error(head + "pieces: many\n").starts_with(":3: 'many' is no number of lines"));

@@ -49,6 +49,47 @@ TEST_CASE("tokens know where they come from") {
   CHECK(TokenOffsets("ab", "X ab", false).source({0, 1}) == ByteSpan{0, 0});
 }
 
+TEST_CASE("the space between two tokens comes from the bytes between them") {
+  const TokenOffsets offsets(" ab \t cd,e  ", "ab cd , e", false);
+  CHECK(offsets.source({2, 3}) == ByteSpan{3, 6});
+  CHECK(offsets.source({5, 6}) == ByteSpan{8, 8});
+  CHECK(offsets.source({7, 8}) == ByteSpan{9, 9});
+  CHECK(offsets.source({2, 2}) == ByteSpan{6, 6});
+  CHECK(TokenOffsets("  a ", " a ", false).source({0, 1}) == ByteSpan{0, 2});
+  CHECK(TokenOffsets("  a ", " a ", false).source({2, 3}) == ByteSpan{3, 4});
+  CHECK(TokenOffsets("a-b", "a @-@ b", false).source({1, 2}) == ByteSpan{1, 1});
+}
+
+TEST_CASE("tokens of a tree come from their places in the tree") {
+  TextSteps steps;
+  const auto parts = [&](const std::string& raw) {
+    const std::string tokens = TextPipeline(steps).tokenize(replace_invalid_utf8(raw));
+    const TokenOffsets offsets(raw, tokens, steps.escape, places_in_tree(steps, raw));
+    std::string out;
+    for (std::size_t at = 0; at < tokens.size(); ++at) {
+      const std::size_t end = std::min(tokens.find(' ', at), tokens.size());
+      const ByteSpan span = offsets.source({at, end});
+      out += std::to_string(span.begin) + ":" + raw.substr(span.begin, span.end - span.begin) + " ";
+      at = end;
+    }
+    return out;
+  };
+  steps.mode = TokenMode::leaves;
+  // Each label could be taken for a word here.
+  const std::string tree = "(S (NP (NN S) (NP NN)) (VP (NN NP) (S \xFFS)))";
+  CHECK(parts(tree) == "11:S 18:NN 31:NP 38:\xFFS ");
+  steps.lowercase = steps.escape = true;
+  CHECK(parts("(S (NN [a) (X R&D))") == "7:[a 14:R&D ");
+  steps.normalize = NormalForm::nfkc;
+  CHECK(parts("\uFF08NN \uFF21)") == "6:\uFF21 ");
+  CHECK(parts("(S (NN \uFF21) (X x))") == "7:\uFF21 15:x ");
+  steps = {};
+  steps.mode = TokenMode::trees;
+  CHECK(parts(tree) == "0:(S 3:(NP 8:NN 15:NP 21:) 23:(VP 28:NN 36:S 41:) 42:) ");
+  CHECK(places_in_tree(steps, "no tree").empty());
+  CHECK(places_in_tree({}, tree).empty());
+}
+
 TEST_CASE("tokens of the Moses rules come from what they look like") {
   TextSteps steps;
   const std::string raw = "Mr. Smith's \"test\" costs 5,300.50 EUR (approx.) at http://x.org/a?b=c.";

@@ -74,6 +74,8 @@ std::string take_flags(const FieldList& fields, std::string word, std::vector<st
 /// optional value gets FieldInfo::implicit as its value.
 std::vector<std::string> normalise(const ToolInfo& tool, const FieldList& fields,
                                    const std::vector<std::string>& words) {
+  const auto takes_words = [](const Field& field) { return field.info.positional; };
+  const bool has_positional = std::any_of(fields.all().begin(), fields.all().end(), takes_words);
   std::vector<std::string> out;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -133,7 +135,9 @@ std::vector<std::string> normalise(const ToolInfo& tool, const FieldList& fields
     } else if (field->kind == Field::Kind::flag) {
       out.push_back(full + "=true");
     } else if (!field->info.implicit.empty()) {
-      const bool follows = i + 1 < words.size() && accepts(*field, words[i + 1]);
+      // In a tool that takes words only as values of options, any word is meant as the value.
+      const bool follows =
+          i + 1 < words.size() && (has_positional ? accepts(*field, words[i + 1]) : !looks_like_option(words[i + 1]));
       out.push_back(full + "=" + (follows ? words[++i] : std::string(field->info.implicit)));
     } else {
       check_value(field->info.name, std::span(words).subspan(i + 1));

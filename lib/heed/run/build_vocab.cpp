@@ -16,6 +16,7 @@
 #include "heed/run/line_pipeline.h"
 #include "heed/run/peer_options.h"
 #include "heed/text/bpe/bpe_learner.h"
+#include "heed/text/strings/string_ids.h"
 #include "heed/text/unigram/sentencepiece_model.h"
 #include "heed/text/unigram/unigram_learner.h"
 
@@ -191,35 +192,54 @@ BpeLearnt learn_merges(WordCounts& words, bool keep, const BuildVocabOptions& op
 
 /// Adds pieces "<unused0>", "<unused1>", ... until the number of pieces is a multiple of `multiple`.
 void pad(std::vector<std::string>& pieces, std::int64_t multiple) {
+  constexpr std::string_view start = "<unused";
+  StringIds taken;
+  for (const std::string& piece : pieces)
+    if (piece.starts_with(start)) taken.add(piece);
   std::int64_t number = 0;
   while (std::ssize(pieces) % multiple != 0) {
-    std::string unused = "<unused" + std::to_string(number++) + ">";
-    if (std::find(pieces.begin(), pieces.end(), unused) == pieces.end()) pieces.push_back(std::move(unused));
+    std::string unused = std::string(start) + std::to_string(number++) + ">";
+    if (taken.find(unused) == kNoId) pieces.push_back(std::move(unused));
   }
 }
 
-/// Removes the rarest characters from the end of `order`, which lists characters by falling count. The remaining
-/// characters make up at least the fraction `share` of the text.
+/// Shortens `order`, which lists the pieces of a character model by falling count, to its first `size` pieces. If
+/// `<space>` is not among them, it takes the last place: without `<space>`, a model could not tell words apart.
+void shorten(std::size_t size, const WordCounts& counts, std::vector<std::size_t>& order) {
+  const auto end = order.begin() + static_cast<std::ptrdiff_t>(size);
+  const auto space = std::find_if(end, order.end(), [&](std::size_t i) { return counts.word(i) == kSpacePiece; });
+  if (space != order.end()) *std::prev(end) = *space;
+  order.resize(size);
+}
+
+/// Removes the rarest characters from the end of `order`, which lists characters and `<space>` by falling count. The
+/// remaining characters make up at least the fraction `share` of the text. `<space>` remains in any case.
 void drop_rarest_characters(double share, const WordCounts& counts, std::vector<std::size_t>& order) {
   std::int64_t total = 0, covered = 0;
   const auto count = [&](std::size_t i) { return counts.word(i) == kSpacePiece ? 0 : counts.count(i); };
   for (const std::size_t i : order) total += count(i);
   std::size_t kept = 0;
-  while (kept < order.size() && static_cast<double>(covered) < share * static_cast<double>(total))
+  bool has_space = false;
+  while (kept < order.size() && static_cast<double>(covered) < share * static_cast<double>(total)) {
+    has_space |= counts.word(order[kept]) == kSpacePiece;
     covered += count(order[kept++]);
-  order.resize(kept);
+  }
+  shorten(has_space ? kept : kept + 1, counts, order);
 }
 
 /// Returns the pieces in the order of their ids: by falling count, and by their bytes when counts are equal. A bpe
 /// model has a piece for a single character even when merges have used up all occurrences of the character, so that no
-/// word of known characters is unknown.
+/// word of known characters is unknown. A character model has `<space>` even when the text has one word on each line.
 std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVocabOptions& options, Log& log) {
   const std::int64_t least = options.type == VocabularyType::bpe ? 0 : options.min_frequency.value_or(1);
+  const bool characters = options.type == VocabularyType::characters;
   // The count and the index of each piece. Sorting compares mostly counts, and looks up pieces only when counts are
   // equal.
   std::vector<std::pair<std::int64_t, std::size_t>> ranked;
-  for (std::size_t i = 0; i < counts.size(); ++i)
-    if (counts.count(i) >= least && Vocabulary::is_piece(counts.word(i))) ranked.emplace_back(counts.count(i), i);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const bool frequent = counts.count(i) >= least || (characters && counts.word(i) == kSpacePiece);
+    if (frequent && Vocabulary::is_piece(counts.word(i))) ranked.emplace_back(counts.count(i), i);
+  }
   std::sort(ranked.begin(), ranked.end(), [&](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : counts.word(a.second) < counts.word(b.second);
   });
@@ -229,7 +249,7 @@ std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVoca
   const std::size_t found = order.size();
   const auto most = static_cast<std::size_t>(options.max_size.value_or(INT32_MAX) - kReservedIds);
   if (found > most) {
-    order.resize(most);
+    characters ? shorten(most, counts, order) : order.resize(most);
     if (options.type != VocabularyType::words)
       log.warn("--max-size leaves out " + std::to_string(found - most) + " of " + std::to_string(found) +
                " pieces; text with them gets <unk> (a larger size keeps all characters)");
@@ -354,11 +374,12 @@ LearningData read_texts(std::vector<Corpus> corpora, const TextSteps& steps, con
 /// of its own, because another piece would have the same name.
 std::vector<std::string> split_symbols(const std::string& list, bool byte_fallback) {
   std::vector<std::string> symbols;
+  StringIds seen;
   for (std::size_t at = 0; !list.empty() && at <= list.size();) {
     const std::size_t end = std::min(list.find(',', at), list.size());
     const std::string symbol = list.substr(at, end - at);
     if (!Vocabulary::is_piece(symbol) || symbol.find(kSpaceSymbol) != std::string::npos ||
-        std::find(symbols.begin(), symbols.end(), symbol) != symbols.end())
+        std::cmp_not_equal(seen.add(symbol), symbols.size()))
       throw UsageError("--user-symbols '" + list + "': '" + symbol +
                        "' cannot be a symbol (different strings without spaces or U+2581, with commas between them)");
     if (byte_fallback && byte_of_piece(symbol) >= 0)
@@ -439,7 +460,7 @@ struct Coverage {
       std::int64_t length = 0, last_word = -1;
       model.subwords().split(tokens, [&](std::string_view piece, int word) {
         ++length;
-        unknown += piece != kSpacePiece && !model.vocabulary().contains(piece);
+        unknown += !model.vocabulary().contains(piece);
         last_word = word;
       });
       pieces += length;

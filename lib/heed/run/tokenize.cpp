@@ -73,7 +73,7 @@ void check_options(const TokenizeOptions& options) {
   if (options.sample_alpha && options.detokenize) throw UsageError("--sample-alpha: has no use with --detokenize");
   if (options.dropout > 0 && options.detokenize) throw UsageError("--dropout: has no use with --detokenize");
   if (options.check && options.detokenize) throw UsageError("--check: goes both ways itself; leave --detokenize out");
-  for (const std::string_view name : {"vocabulary-threshold", "stats"})
+  for (const std::string_view name : {"merges", "vocabulary-threshold", "vocabulary", "glossaries", "stats"})
     if (options.detokenize && given(name))
       throw UsageError("--" + std::string(name) + ": has no use with --detokenize");
   if (options.detruecase && !options.detokenize) throw UsageError("--detruecase: needs --detokenize");
@@ -95,6 +95,19 @@ void check_options(const TokenizeOptions& options) {
   for (const std::string& name : options.given)
     if ((fixed.find(name) && name != "language") || name == "codes" || name == "separator")
       throw UsageError("--" + name + ": --model says this already (leave it out, or leave out --model)");
+}
+
+/// Throws UsageError for options that do not fit the text steps `steps` or the subwords `subwords`, which the options
+/// or the files that they name have chosen.
+void check_against_steps(const TokenizeOptions& options, const TextSteps& steps, const Subwords& subwords) {
+  for (const auto& [name, given] :
+       {std::pair{"--uppercase-first", options.uppercase_first}, {"--detruecase", options.detruecase}})
+    if (given && steps.mode == TokenMode::trees)
+      throw UsageError(std::string(name) + ": would change the labels of --mode trees");
+  if (tells_offsets(options.output_format) && subwords.bpe() && subwords.bpe()->merges().bytes)
+    throw UsageError("--output-format " + std::string(enum_name(options.output_format)) +
+                     ": is UTF-8, but merges of bytes give pieces that are parts of a character (use --output-format "
+                     "piece)");
 }
 
 /// Collects the pieces of one line with their offsets, words and ids, and writes them as columns of --output-format tsv
@@ -242,7 +255,7 @@ class LineConverter {
   /// Appends the pieces with their byte offsets in the raw line, as TSV or JSON.
   void cut_with_offsets(const std::string& raw, const std::string& tokens, TokenFormat format, SubwordSampler* sampler,
                         std::string& out) const {
-    const TokenOffsets offsets(raw, tokens, steps().escape);
+    const TokenOffsets offsets(raw, tokens, steps().escape, places_in_tree(steps(), raw));
     PieceFields fields(format == TokenFormat::jsonl);
     const auto add = [&](std::string_view piece, std::int32_t id, int word, ByteSpan span) {
       fields.add(piece, word, offsets.source(span), id);
@@ -361,7 +374,7 @@ struct Counts {
         [&](std::string_view piece, int word) {
           words = word + 1;
           ++parts;
-          if (converter.model() && piece != kSpacePiece) strange += !converter.model()->vocabulary().contains(piece);
+          if (converter.model()) strange += !converter.model()->vocabulary().contains(piece);
         },
         sampler);
     tokens += words;
@@ -463,6 +476,7 @@ void train_truecaser(const TokenizeOptions& options, const LineConverter& conver
 int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream& out, Log& log) {
   check_options(options);
   const LineConverter converter(options);
+  check_against_steps(options, converter.steps(), converter.subwords());
   // A model stores all steps, so that no file of another option is read.
   const bool stored = !options.model.empty();
   for (const std::string& path : stored

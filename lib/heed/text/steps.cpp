@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "heed/base/error.h"
 #include "heed/text/moses/moses_detokenizer.h"
 #include "heed/text/moses/moses_rules.h"
 #include "heed/text/moses/moses_tokenizer.h"
@@ -132,7 +133,8 @@ struct TextPipeline::Parts {
     }
   }
 
-  /// Returns the raw text of a line of tokens. The words keep their case: join() does not undo truecasing.
+  /// Returns the raw text of a line of tokens. The words keep their case, except that the first letter becomes a
+  /// capital if `uppercase_first` is true: join() does not undo truecasing.
   std::string join(std::string_view tokens, bool uppercase_first) const {
     std::string plain;
     switch (steps.mode) {
@@ -157,10 +159,13 @@ struct TextPipeline::Parts {
           plain.replace(at, kLabelSpace.size(), " ");
         break;
     }
-    if (!steps.escape) return plain;
-    std::string out;
-    unescape_special(plain, out);
-    return out;
+    if (steps.escape) {
+      std::string unescaped;
+      unescape_special(plain, unescaped);
+      plain = std::move(unescaped);
+    }
+    if (uppercase_first) uppercase_first_letter(plain);
+    return plain;
   }
 
   /// Returns whether prepare() can change a line; if not, tokenize() need not copy the line.
@@ -183,6 +188,18 @@ std::string label_token(std::string_view line) {
       out += c;
   }
   return out;
+}
+
+std::vector<ByteSpan> places_in_tree(const TextSteps& steps, std::string_view line) {
+  std::vector<ByteSpan> places;
+  std::string tokens;
+  try {
+    if (steps.mode == TokenMode::trees) linearize_tree(line, steps.function_tags, tokens, &places);
+    if (steps.mode == TokenMode::leaves) tree_leaves(line, tokens, &places);
+  } catch (const LineError&) {
+    places.clear();
+  }
+  return places;
 }
 
 TextPipeline::TextPipeline(const TextSteps& steps) : parts_(std::make_shared<const Parts>(steps)) {}

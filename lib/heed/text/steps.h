@@ -8,6 +8,7 @@
 
 #include "heed/config/fields.h"
 #include "heed/text/moses/truecaser.h"
+#include "heed/text/strings/scan.h"
 
 namespace heed {
 
@@ -94,6 +95,10 @@ struct TextSteps {
 
   bool operator==(const TextSteps&) const = default;
 };
+
+/// Returns, for the modes `trees` and `leaves`, the bytes of the tree `line` from which each token comes. Returns
+/// nothing in other modes, and for a line that is a tree only after the steps before tokenisation.
+std::vector<ByteSpan> places_in_tree(const TextSteps& steps, std::string_view line);
 
 /// Options of TextPipeline::detokenize() that the caller chooses for each call, and that no vocabulary file stores.
 struct DetokenizeOptions {

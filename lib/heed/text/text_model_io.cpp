@@ -6,6 +6,7 @@
 #include "heed/base/line_io.h"
 #include "heed/base/streams.h"
 #include "heed/text/bpe/bpe.h"
+#include "heed/text/strings/string_ids.h"
 #include "heed/text/text_model.h"
 #include "heed/text/unigram/sentencepiece.h"
 
@@ -103,6 +104,8 @@ std::shared_ptr<const SentencePiece> make_unigram(const Attributes& attributes, 
   SentencePieceModel model;
   model.byte_fallback = attributes.byte_fallback;
   model.pieces.push_back({std::string(reserved_piece(kUnknownId)), 0, PieceKind::unknown});
+  StringIds user_symbols;
+  for (const std::string& symbol : attributes.user_symbols) user_symbols.add(symbol);
   std::size_t at = 0;
   for (std::int32_t id = kReservedIds; id < vocabulary.size(); ++id) {
     const std::size_t end = std::min(scores.find('\n', at), scores.size());
@@ -110,8 +113,7 @@ std::shared_ptr<const SentencePiece> make_unigram(const Attributes& attributes, 
     const std::string_view line = scores.substr(at, end - at);
     at = std::min(end + 1, scores.size());
     const std::string_view piece = vocabulary.piece(id);
-    const bool user = std::find(attributes.user_symbols.begin(), attributes.user_symbols.end(), piece) !=
-                      attributes.user_symbols.end();
+    const bool user = user_symbols.find(piece) != kNoId;
     const bool byte = attributes.byte_fallback && byte_of_piece(piece) >= 0;
     if (line == kUnusedScore) {
       model.pieces.push_back({std::string(piece), 0, PieceKind::unused});
@@ -253,13 +255,25 @@ TextModel TextModel::read(const std::string& path) {
   check_first_line(lines, line);
   Attributes attributes;
   std::string merges = "#version: 0.2\n", scores;
-  std::vector<std::string> pieces, list;
+  std::vector<std::string> pieces;
+  // The values of the header lines read last, which all have the name list_name, and the position of the last of them.
+  std::vector<std::string> list;
   std::string list_name;
+  Position list_end;
+  const auto set_list = [&] {
+    try {
+      if (!list.empty()) attributes.set(list_name, list);
+    } catch (const Error& error) {
+      throw Error(list_end, error.what());
+    }
+    list.clear();
+  };
   bool done = false;
   while (!done && lines.next(line)) {
     const auto colon = line.find(':');
-    if (colon == std::string::npos) lines.fail("'" + line.substr(0, 60) + "': a header line is 'name: value'");
     const std::string name = line.substr(0, colon);
+    if (name != list_name) set_list();
+    if (colon == std::string::npos) lines.fail("'" + line.substr(0, 60) + "': a header line is 'name: value'");
     const std::string value = line.substr(std::min(colon + 2, line.size()));
     if (name == "codes-version") {
       merges = "#version: " + value + "\n";
@@ -277,18 +291,16 @@ TextModel TextModel::read(const std::string& path) {
                  [&](const std::string& piece) { pieces.push_back(piece); });
       done = true;
     } else {
-      if (name != list_name) list.clear();
       list_name = name;
       list.push_back(value);
-      try {
-        attributes.set(name, list);
-      } catch (const Error& error) {
-        lines.fail(error.what());
-      }
+      list_end = lines.where();
     }
   }
+  set_list();
   if (!done) lines.fail("the file ends in its header (cut short? make it again with build-vocab)");
   if (lines.next(line)) lines.fail("there are more lines than pieces (make it again with build-vocab)");
+  if (attributes.steps.mode == TokenMode::images)
+    throw Error(Position{input_name(path)}, "has the mode images, which only checkpoints have" + std::string(kAdvice));
   const auto vocabulary = std::make_shared<const Vocabulary>(pieces, path);
   const std::string& subword_model = attributes.type == SubwordType::unigram ? scores : merges;
   return TextModel(attributes.steps, make_subwords(attributes, subword_model, vocabulary, path), vocabulary);
@@ -307,6 +319,10 @@ TextModel TextModel::from_parts(const TextModelParts& parts, const std::string& 
     attributes.steps.truecaser = Truecaser::parse(parts.truecase_model, where + ": truecase_model");
   if (other) return TextModel(attributes.steps, other->subwords(), other->shared_vocabulary());
   const auto vocabulary = std::make_shared<const Vocabulary>(parts.pieces, where);
+  if (attributes.steps.mode == TokenMode::images && vocabulary->size() != of_images().size())
+    throw Error(Position{where}, "the vocabulary of the mode images has " + std::to_string(of_images().size()) +
+                                     " pieces, but this one has " + std::to_string(vocabulary->size()) +
+                                     " (make the checkpoint again)");
   return TextModel(attributes.steps, make_subwords(attributes, parts.subword_model, vocabulary, where), vocabulary);
 }
 

@@ -3,6 +3,7 @@
 #include <unicode/uchar.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "heed/base/utf8.h"
 #include "heed/text/moses/moses_rules.h"
@@ -59,12 +60,13 @@ char32_t fold(char32_t c) {
   }
 }
 
-/// Returns all characters of `text` except white space. If `escaped` is true, a Moses entity such as &quot; counts as
-/// one character.
-std::vector<Unit> units_of(std::string_view text, bool escaped) {
+/// Returns all characters of `text` in the span `span` except white space. If `escaped` is true, a Moses entity such as
+/// &quot; counts as one character.
+std::vector<Unit> units_of(std::string_view text, ByteSpan span, bool escaped) {
+  text = text.substr(0, span.end);
   std::vector<Unit> units;
-  units.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
+  units.reserve(span.end - span.begin);
+  for (std::size_t at = span.begin; at < text.size();) {
     const std::size_t start = at;
     if (escaped && text[at] == '&') {
       if (const char plain = entity_at(text, at)) {
@@ -187,15 +189,25 @@ class Alignment {
 
 }  // namespace
 
-TokenOffsets::TokenOffsets(std::string_view raw, std::string_view tokens, bool escaped) {
-  const std::vector<Unit> from = units_of(raw, false), to = units_of(tokens, escaped);
+TokenOffsets::TokenOffsets(std::string_view raw, std::string_view tokens, bool escaped,
+                           std::span<const ByteSpan> places)
+    : raw_size_(raw.size()) {
+  std::vector<ByteSpan> words;
+  if (!places.empty())
+    for (std::size_t at = after_spaces(tokens, 0); at < tokens.size(); at = after_spaces(tokens, words.back().end))
+      words.push_back({at, next_space(tokens, at)});
+  const bool each_word = !places.empty() && words.size() == places.size();
+  if (!each_word) align(raw, {0, raw.size()}, tokens, {0, tokens.size()}, escaped);
+  for (std::size_t i = 0; each_word && i < words.size(); ++i) align(raw, places[i], tokens, words[i], escaped);
+}
+
+void TokenOffsets::align(std::string_view raw, ByteSpan place, std::string_view tokens, ByteSpan token, bool escaped) {
+  const std::vector<Unit> from = units_of(raw, place, false), to = units_of(tokens, token, escaped);
   const std::vector<std::ptrdiff_t> partners = Alignment(from, to).partners();
-  origins_.reserve(to.size());
+  origins_.reserve(origins_.size() + to.size());
   const auto bytes = [&](std::ptrdiff_t i) { return from[static_cast<std::size_t>(i)].bytes; };
-  std::ptrdiff_t before =
-      // The index of the last character of the raw line that is paired with a token character; -1 before the first
-      // pair.
-      -1;
+  // The index of the last character of the raw line that is paired with a token character; -1 before the first pair.
+  std::ptrdiff_t before = -1;
   for (std::size_t j = 0; j < to.size();) {
     if (partners[j] >= 0) {
       before = partners[j];
@@ -206,9 +218,9 @@ TokenOffsets::TokenOffsets(std::string_view raw, std::string_view tokens, bool e
     std::size_t end = j;
     while (end < to.size() && partners[end] < 0) ++end;
     const std::ptrdiff_t after = end < to.size() ? partners[end] : static_cast<std::ptrdiff_t>(from.size());
-    const std::size_t place = before >= 0 ? bytes(before).end : 0;
+    const std::size_t inserted = before >= 0 ? bytes(before).end : place.begin;
     const ByteSpan replaced =
-        after - before > 1 ? ByteSpan{bytes(before + 1).begin, bytes(after - 1).end} : ByteSpan{place, place};
+        after - before > 1 ? ByteSpan{bytes(before + 1).begin, bytes(after - 1).end} : ByteSpan{inserted, inserted};
     for (; j < end; ++j) origins_.push_back({to[j].bytes, replaced});
   }
 }
@@ -225,6 +237,12 @@ ByteSpan TokenOffsets::source(ByteSpan tokens) const {
     out = {std::min(out.begin, here->raw.begin), std::max(out.end, here->raw.end)};
   }
   if (any) return out;
+  const bool only_space = tokens.begin < tokens.end && (origin == origins_.end() || origin->token.begin >= tokens.end);
+  if (only_space) {
+    const std::size_t begin = origin == origins_.begin() ? 0 : std::prev(origin)->raw.end;
+    const std::size_t end = origin == origins_.end() ? raw_size_ : origin->raw.begin;
+    if (begin < end) return {begin, end};
+  }
   if (origin != origins_.end()) return {origin->raw.begin, origin->raw.begin};
   const std::size_t last = origins_.empty() ? 0 : origins_.back().raw.end;
   return {last, last};

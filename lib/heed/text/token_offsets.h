@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -21,20 +22,27 @@ class TokenOffsets {
  public:
   /// Aligns the characters of the line of tokens `tokens` with the characters of the raw line `raw`. `raw` may hold
   /// ill-formed UTF-8, which is U+FFFD in `tokens`. If `escaped` is true, each of Moses' entities in `tokens` (such as
-  /// &quot;) counts as one character.
-  TokenOffsets(std::string_view raw, std::string_view tokens, bool escaped);
+  /// &quot;) counts as one character. `places` may give the bytes of `raw` from which each token comes (see
+  /// places_in_tree()): then each token is aligned with these bytes alone. If there are more or fewer places than
+  /// tokens, the whole lines are aligned.
+  TokenOffsets(std::string_view raw, std::string_view tokens, bool escaped, std::span<const ByteSpan> places = {});
 
-  /// Returns the bytes of the raw line from which the bytes `tokens` of the line of tokens come. For text that a text
-  /// step has inserted, the result is empty (`begin` equals `end`) and stands at the place of the insertion.
+  /// Returns the bytes of the raw line from which the bytes `tokens` of the line of tokens come. For the space between
+  /// two tokens, these are the bytes between the two tokens in the raw line. For text that a text step has inserted,
+  /// the result is empty (`begin` equals `end`) and stands at the place of the insertion.
   ByteSpan source(ByteSpan tokens) const;
 
  private:
+  /// Aligns the characters of `tokens` in the span `token` with the characters of `raw` in the span `place`.
+  void align(std::string_view raw, ByteSpan place, std::string_view tokens, ByteSpan token, bool escaped);
+
   /// A character of the line of tokens: `token` is its bytes in that line, and `raw` is the bytes of the raw line from
   /// which the character comes.
   struct Origin {
     ByteSpan token, raw;
   };
   std::vector<Origin> origins_;
+  std::size_t raw_size_;
 };
 
 }  // namespace heed

@@ -302,6 +302,20 @@ TEST_CASE("a word of a megabyte is cut in good time, and as short words are") {
     CHECK(ends[static_cast<std::size_t>(at) + 1 + i] == 1000 * period + shorter[i]);
 }
 
+TEST_CASE("merges of a word of a megabyte are learnt in time in proportion to its length") {
+  for (const int period : {1, 2, 26}) {
+    CAPTURE(period);
+    std::string word;
+    for (int i = 0; i < 1000000; ++i) word += static_cast<char>('a' + i % period);
+    WordCounts words;
+    words.add(word, 2);
+    words.add("ab");
+    const BpeLearnt learnt = learn_bpe(words, {.merges = 12});
+    CHECK(learnt.merges.pairs.size() == 12);
+    check_pieces(words, learnt);
+  }
+}
+
 TEST_CASE("one encoder serves several threads") {
   const json test = bpe_reference()["learnt"][1];
   const Subwords subwords = encoder(test["codes"]);

@@ -57,6 +57,19 @@ TEST_CASE("factors and tags stay, with the spaces that the script leaves") {
   CHECK(truecased(kModel, "word|<X>|| The") == "word|<X>|| The");
   CHECK(truecased(kModel, "word| <X><Y>| The") == "word|<Y>|<X> The");
   CHECK(truecased(kModel, "a<b c>d e > f < g") == "a<b c> d e > f < g");
+  CHECK(truecased(kModel, "The|<X>|<Y>|| The|<Z>| The") == "the|<X>|<Y>|| The|<Z>| The");
+  CHECK(truecased(kModel, "< The <The <b> The <The <") == "< The<The <b> The <The <");
+}
+
+TEST_CASE("lines of many tags, or of tags without an end, take time in proportion to their length") {
+  const auto repeat = [](std::string_view text, int times) {
+    std::string out;
+    for (int i = 0; i < times; ++i) out += text;
+    return out;
+  };
+  for (const std::string& line :
+       {repeat("<a ", 2000000) + "b", "<a " + repeat("b ", 1000000) + "b", "a|" + repeat("<b>|", 500000)})
+    CHECK(truecased(kModel, line) == line);
 }
 
 TEST_CASE("what is no truecase model is said with its line") {

@@ -100,3 +100,36 @@ TEST_CASE("normalisation forms") {
   CHECK(to_nfc("e\u0301 \uFB01") == "\u00E9 \uFB01");
   CHECK(to_nfkc("e\u0301 \uFB01") == "\u00E9 fi");
 }
+
+TEST_CASE("long runs of combining marks in the wrong order take time in proportion to their length") {
+  // Marks above (class 230) and below (220), one that is two marks, a nukta (7), and a half-width sign that is a mark
+  // (8) in NFKC only.
+  const auto repeat = [](const std::string& text, int times) {
+    std::string out;
+    for (int i = 0; i < times; ++i) out += text;
+    return out;
+  };
+  for (const int count : {1, 7, 50, 300}) {
+    CAPTURE(count);
+    const std::string below = repeat("\u0316", count), above = repeat("\u0308\u0301", count);
+    const std::string start = repeat("b ", 40), end = repeat("\u00E9 x", 90);
+    // The letter a takes the first mark of each class with which it has a composed form: U+0301 makes it U+00E1.
+    CHECK(to_nfc(start + "a" + repeat("\u0301\u0316", count) + end) ==
+          start + "\u00E1" + below + repeat("\u0301", count - 1) + end);
+    CHECK(to_nfkc(start + "a" + repeat("\u0344\u0316", count) + end) ==
+          start + "\u00E4" + below + above.substr(2) + end);
+    CHECK(to_nfc(start + "\u0995" + repeat("\u0301\u09BC\u0316", count) + end) ==
+          start + "\u0995" + repeat("\u09BC", count) + below + repeat("\u0301", count) + end);
+    CHECK(to_nfkc(start + "q" + repeat("\u0301\uFF9E", count)) ==
+          start + "q" + repeat("\u3099", count) + repeat("\u0301", count));
+    CHECK(to_nfc(start + "q" + repeat("\u0301\uFF9E", count)) == start + "q" + repeat("\u0301\uFF9E", count));
+    // Ill-formed bytes stay, and end a run.
+    const std::string sorted = below + repeat("\u0301", count);
+    CHECK(to_nfc("q" + repeat("\u0301\u0316", count) + "\xCC" + repeat("\u0301\u0316", count) + "\x81") ==
+          "q" + sorted + "\xCC" + sorted + "\x81");
+  }
+  const std::string many = repeat("\u0301\u0316", 1000000), sorted = repeat("\u0316", 1000000);
+  CHECK(to_nfc("a" + many) == "\u00E1" + sorted + repeat("\u0301", 999999));
+  CHECK(to_nfkc(many) == sorted + repeat("\u0301", 1000000));
+  CHECK(to_nfc(repeat("\x81", 1000000)) == repeat("\x81", 1000000));
+}

@@ -42,6 +42,28 @@ TEST_CASE("traces go with the phrases that hold nothing else, and function tags 
   CHECK(leaves(tree) == "it seems -LRB-");
 }
 
+TEST_CASE("tokens know their place in the tree") {
+  const std::string tree = "( (S (NP-SBJ (DT the)\t(NN  gr\u00F6\u00DFe)) (VP (-NONE- *) )(. .)) )";
+  const auto parts = [&](const std::vector<ByteSpan>& spans) {
+    std::string out;
+    for (const ByteSpan span : spans) out += tree.substr(span.begin, span.end - span.begin) + "|";
+    return out;
+  };
+  std::string tokens;
+  std::vector<ByteSpan> spans = {{7, 9}};
+  linearize_tree(tree, false, tokens, &spans);
+  CHECK(tokens == "(S (NP DT NN )NP . )S");
+  CHECK(parts(spans) == "(S|(NP|DT|NN|)|.|)|");
+  CHECK(spans[4].end == tree.find("))") + 2);
+  CHECK(spans.back().end == tree.size() - 2);
+  linearize_tree(tree, true, tokens, &spans);
+  CHECK(parts(spans) == "(S|(NP-SBJ|DT|NN|)|.|)|");
+  tree_leaves(tree, tokens, &spans);
+  CHECK(tokens == "the gr\u00F6\u00DFe .");
+  CHECK(parts(spans) == "the|gr\u00F6\u00DFe|.|");
+  CHECK(spans.back().begin == tree.rfind('.'));
+}
+
 TEST_CASE("a linear tree and its words are the tree again") {
   const char* const tree = "(TOP (S (NP (DT the) (NN größe)) (VP (VBZ barks)) (. .)))";
   CHECK(back(linear(tree), leaves(tree)) == tree);

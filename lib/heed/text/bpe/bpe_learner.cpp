@@ -325,6 +325,7 @@ void BpeLearner::merge_in_block(BpeText<Cell>& text, BlockNumber number) {
   // The index in the block of the first cell of the present word. This cell holds the count of the word.
   std::size_t word = 0;
   std::int64_t count = 0;
+  std::uint32_t number_of_word = block.first_word;  // the index of the word that holds the cell `at`
   for (std::size_t i = find(0); i < size;) {
     // The first cell of a word holds the word's count. A match at this cell is no occurrence of the pair: the count
     // happens to equal the id of the symbol `first`. The cell before a match has not been overwritten.
@@ -350,11 +351,10 @@ void BpeLearner::merge_in_block(BpeText<Cell>& text, BlockNumber number) {
     if (!ends && !again) after_.note(static_cast<Symbol>(next), count, number, postings);
     // For a pair of two equal symbols, as in `a a a`, subword-nmt's learn-bpe counts overlapping occurrences too, and
     // then records a negative number of occurrences for the word. BpeExactMerger has to know the difference.
-    if (index_gets_negative_ && (beside || (next == first && !again)))
-      exact_.correct(merge_.key(),
-                     block.first_word + static_cast<std::uint32_t>(std::count(cells, cells + put, text.kEnd) +
-                                                                   std::count(cells + at, cells + i, text.kEnd)),
-                     -1);
+    if (index_gets_negative_) {
+      number_of_word += static_cast<std::uint32_t>(std::count(cells + at, cells + i, text.kEnd));
+      if (beside || (next == first && !again)) exact_.correct(merge_.key(), number_of_word, -1);
+    }
     std::copy(cells + at, cells + i, cells + put);
     put += i - at;
     cells[put++] = static_cast<Cell>(merge_.merged);

@@ -237,7 +237,8 @@ std::vector<std::string_view> split_at_spaces(std::string_view text) {
   return words;
 }
 
-/// Makes the first letter of `text` a capital if only punctuation and white space are before it.
+}  // namespace
+
 void uppercase_first_letter(std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t start = at;
@@ -247,8 +248,6 @@ void uppercase_first_letter(std::string& text) {
     return;
   }
 }
-
-}  // namespace
 
 MosesDetokenizer::MosesDetokenizer(std::string language, bool unescape, bool penn)
     : language_(std::move(language)), unescape_(unescape), penn_(penn) {}

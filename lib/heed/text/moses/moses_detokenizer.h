@@ -5,6 +5,9 @@
 
 namespace heed {
 
+/// Makes the first letter of `text` a capital if only punctuation and white space are before it.
+void uppercase_first_letter(std::string& text);
+
 /// Turns tokens into plain text as Moses' detokenizer.perl does, byte for byte on valid UTF-8. Immutable; any number of
 /// threads may use one detokeniser.
 class MosesDetokenizer {

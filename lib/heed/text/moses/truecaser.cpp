@@ -80,13 +80,18 @@ class MarkedLine {
   /// Splits a line that contains a < or >, and that may therefore contain tags.
   void split_marked(std::string_view line) {
     markup_.resize(1);
+    // A tag ends at a >. A < behind the last > of the line therefore begins no tag.
+    const std::size_t last_close = line.rfind('>');
+    const auto end_of_tag_at = [&](std::size_t at) {
+      return last_close == line.npos || at > last_close ? line.npos : end_of_tag(line, at);
+    };
     for (std::size_t at = 0; at < line.size();) {
       const std::size_t start = skip_space(line, at);
       if (start == line.size()) break;
-      const std::size_t tag = end_of_tag(line, start);
+      const std::size_t tag = end_of_tag_at(start);
       if (tag == line.npos) {
         const std::size_t space = find_space(line, start);
-        std::size_t end = std::min(line.find_first_of("<>", start), space);
+        std::size_t end = std::min(line.substr(0, space).find_first_of("<>", start), space);
         if (end == start) end = space;  // a < or > that does not belong to a tag is part of a word
         words.push_back(line.substr(start, end - start));
         markup_.emplace_back();
@@ -95,7 +100,9 @@ class MarkedLine {
         // A tag directly behind a word that ends with | is a factor of this word (word|factor), and is joined to the
         // word.
         const std::size_t bars = std::min(line.find_first_not_of('|', tag), line.size());
-        words.back() = joined_.emplace_back(std::string(words.back()).append(line.substr(start, bars - start)));
+        const bool joined = !joined_.empty() && words.back().data() == joined_.back().data();
+        std::string& word = joined ? joined_.back() : joined_.emplace_back(words.back());
+        words.back() = word.append(line.substr(start, bars - start));
         at = bars;
       } else {
         markup_.back().append(line.substr(start, tag - start)).append(1, ' ');

@@ -10,10 +10,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <vector>
 
 #include "heed/base/error.h"
 #include "heed/base/lanes.h"
 #include "heed/base/utf8.h"
+#include "heed/text/strings/scan.h"
 
 namespace heed {
 namespace {
@@ -108,8 +110,78 @@ void check(UErrorCode status, const char* what) {
   if (U_FAILURE(status)) throw Error(std::string("ICU cannot ") + what + ": " + u_errorName(status));
 }
 
+/// Returns the offset of the character of `text` that holds the byte `at`. In ill-formed text, the result may be the
+/// offset of a character that ends before the byte `at`.
+std::size_t start_of_character(std::string_view text, std::size_t at) {
+  std::size_t start = at;
+  while (start > 0 && at - start < 3 && (static_cast<unsigned char>(text[start]) & 0xC0) == 0x80) --start;
+  return start;
+}
+
+/// Returns the run of characters of `text` around the byte `at` in which no character begins a part that ICU normalises
+/// on its own: a combining mark, for example, belongs to the part of the letter before it. The run is empty if the
+/// character at the byte `at` begins such a part.
+ByteSpan run_of_marks(const icu::Normalizer2& normalizer, std::string_view text, std::size_t at) {
+  // Reads the character at `place`, sets `place` to the offset behind it, and returns whether it begins no part.
+  const auto is_mark = [&](std::size_t& place) {
+    return !normalizer.hasBoundaryBefore(static_cast<UChar32>(next_code_point(text, place)));
+  };
+  at = start_of_character(text, at);
+  ByteSpan run{at, at};
+  for (std::size_t next = at; next < text.size() && is_mark(next);) run.end = next;
+  while (run.end > at && run.begin > 0) {
+    const std::size_t start = start_of_character(text, run.begin - 1);
+    std::size_t next = start;
+    if (!is_mark(next) || next != run.begin) break;
+    run.begin = start;
+  }
+  return run;
+}
+
+/// Appends `marks`, a run of run_of_marks(), to `out` with the characters decomposed and the combining marks in
+/// canonical order.
+void append_in_order(const icu::Normalizer2& normalizer, std::string_view marks, std::string& out) {
+  std::vector<UChar32> decomposed;
+  icu::UnicodeString parts;
+  for (std::size_t at = 0; at < marks.size();) {
+    const auto c = static_cast<UChar32>(next_code_point(marks, at));
+    if (!normalizer.getDecomposition(c, parts)) parts = c;
+    for (std::int32_t i = 0; i < parts.length(); i = parts.moveIndex32(i, 1)) decomposed.push_back(parts.char32At(i));
+  }
+  const auto order = [&](UChar32 c) { return normalizer.getCombiningClass(c); };
+  for (auto at = decomposed.begin(); at != decomposed.end();) {
+    const auto end = std::find_if(at, decomposed.end(), [&](UChar32 c) { return order(c) == 0; });
+    std::stable_sort(at, end, [&](UChar32 a, UChar32 b) { return order(a) < order(b); });
+    at = end == decomposed.end() ? end : end + 1;
+  }
+  for (const UChar32 c : decomposed) append_utf8(out, static_cast<char32_t>(c));
+}
+
+/// Returns `text` with every long run of combining marks in canonical order, which does not change the normal form of
+/// the text. ICU inserts each mark at its place among the marks before it, one place after the other, so that a line of
+/// marks in the wrong order would take time in proportion to the square of its length. Returns `text` itself, and
+/// leaves `changed` empty, if there is no long run, otherwise a view of `changed`.
+std::string_view order_long_runs(const icu::Normalizer2& normalizer, std::string_view text, std::string& changed) {
+  // All runs of at least twice this number of bytes are found, and some of the shorter runs.
+  constexpr std::size_t step = 128;
+  std::size_t copied = 0;
+  for (std::size_t at = step; at < text.size(); at += step) {
+    const ByteSpan run = run_of_marks(normalizer, text, at);
+    if (run.end - run.begin >= step) {
+      changed.append(text, copied, run.begin - copied);
+      append_in_order(normalizer, text.substr(run.begin, run.end - run.begin), changed);
+      copied = run.end;
+    }
+    at = std::max(at, run.end);
+  }
+  if (copied == 0) return text;
+  return changed.append(text, copied);
+}
+
 std::string normalise(const icu::Normalizer2* normalizer, UErrorCode status, std::string_view text) {
   check(status, "load its normalisation data");
+  std::string ordered;
+  text = order_long_runs(*normalizer, text, ordered);
   std::string out;
   icu::StringByteSink<std::string> sink(&out, static_cast<std::int32_t>(text.size()));
   normalizer->normalizeUTF8(0, piece_of(text), sink, nullptr, status);

@@ -35,32 +35,51 @@ void add_token(std::string& out, std::string_view bracket, std::string_view labe
   out.append(bracket).append(label);
 }
 
+/// Returns the place of `part`, a view into `line`, in `line`.
+ByteSpan span_of(std::string_view line, std::string_view part) {
+  const auto begin = static_cast<std::size_t>(part.data() - line.data());
+  return {begin, begin + part.size()};
+}
+
 }  // namespace
 
-void linearize_tree(std::string_view line, bool function_tags, std::string& out) {
+void linearize_tree(std::string_view line, bool function_tags, std::string& out, std::vector<ByteSpan>* spans) {
   thread_local Tree tree;
   const std::vector<bool> kept = read_tree(line, tree);
   out.clear();
+  if (spans) spans->clear();
   const auto label = [&](const TreeNode& node) { return function_tags ? node.label : bare_label(node.label); };
   const bool has_root = !tree.nodes[0].is_word() &&
                         std::find(std::begin(kRoots), std::end(kRoots), tree.nodes[0].label) != std::end(kRoots);
   std::vector<std::size_t> open;
   for (std::size_t i = has_root ? 1 : 0; i <= tree.nodes.size(); ++i) {
-    for (; !open.empty() && tree.nodes[open.back()].end == i; open.pop_back())
-      add_token(out, ")", label(tree.nodes[open.back()]));
+    for (; !open.empty() && tree.nodes[open.back()].end == i; open.pop_back()) {
+      const TreeNode& node = tree.nodes[open.back()];
+      add_token(out, ")", label(node));
+      if (spans) spans->push_back({node.close, node.close + 1});
+    }
     if (i == tree.nodes.size() || !kept[i]) continue;
     const TreeNode& node = tree.nodes[i];
-    add_token(out, node.is_word() ? "" : "(", node.is_word() ? node.label : label(node));
+    const std::string_view bracket = node.is_word() ? "" : "(", name = node.is_word() ? node.label : label(node);
+    add_token(out, bracket, name);
+    if (spans) {
+      const ByteSpan span = span_of(line, name);
+      spans->push_back({span.begin - bracket.size(), span.end});
+    }
     if (!node.is_word()) open.push_back(i);
   }
 }
 
-void tree_leaves(std::string_view line, std::string& out) {
+void tree_leaves(std::string_view line, std::string& out, std::vector<ByteSpan>* spans) {
   thread_local Tree tree;
   const std::vector<bool> kept = read_tree(line, tree);
   out.clear();
-  for (std::size_t i = 0; i < tree.nodes.size(); ++i)
-    if (tree.nodes[i].is_word() && kept[i]) add_token(out, "", tree.nodes[i].word);
+  if (spans) spans->clear();
+  for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+    if (!tree.nodes[i].is_word() || !kept[i]) continue;
+    add_token(out, "", tree.nodes[i].word);
+    if (spans) spans->push_back(span_of(line, tree.nodes[i].word));
+  }
 }
 
 std::vector<std::string_view> words_of_line(std::string_view line) {

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/text/strings/scan.h"
+
 namespace heed {
 
 /// The kinds of tokens in a linear tree, the form in which a model writes a constituency tree (Vinyals et al. 2015,
@@ -19,13 +21,15 @@ inline LinearTreeToken kind_of_linear_token(std::string_view token) {
 
 /// Replaces `out` by the linear tree of a tree in brackets, with single spaces between its tokens. Traces (-NONE-) are
 /// left out with the phrases that hold nothing else, and so is the outermost bracket if its label is empty, TOP, ROOT
-/// or S1. Function tags are cut off (NP-SBJ becomes NP) unless `function_tags` is true. Throws LineError if `line` is
-/// no tree, or one without words.
-void linearize_tree(std::string_view line, bool function_tags, std::string& out);
+/// or S1. Function tags are cut off (NP-SBJ becomes NP) unless `function_tags` is true. If `spans` is given, replaces
+/// it by the bytes of `line` from which each token comes: an opening bracket with its label, a closing bracket alone,
+/// or a part of speech. Throws LineError if `line` is no tree, or one without words.
+void linearize_tree(std::string_view line, bool function_tags, std::string& out,
+                    std::vector<ByteSpan>* spans = nullptr);
 
-/// Replaces `out` by the words of a tree in brackets, with single spaces between them and without traces. Throws
-/// LineError if `line` is no tree, or one without words.
-void tree_leaves(std::string_view line, std::string& out);
+/// Replaces `out` by the words of a tree in brackets, with single spaces between them and without traces. If `spans` is
+/// given, replaces it by the bytes of each word in `line`. Throws LineError if `line` is no tree, or one without words.
+void tree_leaves(std::string_view line, std::string& out, std::vector<ByteSpan>* spans = nullptr);
 
 /// Returns the words of a line, which stand between ASCII white space.
 std::vector<std::string_view> words_of_line(std::string_view line);

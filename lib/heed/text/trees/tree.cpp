@@ -41,6 +41,7 @@ std::optional<TreeMistake> parse_tree(std::string_view text, Tree& tree) {
       if (tree.nodes.size() == node + 1 && !tree.nodes[node].is_word())
         return mistake(column - 1, "this bracket has no words");
       tree.nodes[node].end = tree.nodes.size();
+      tree.nodes[node].close = at;
       open.pop_back();
       at = skip_tree_space(text, at + 1);
       if (open.empty() && at < text.size() && text[at] != ')')
@@ -53,7 +54,7 @@ std::optional<TreeMistake> parse_tree(std::string_view text, Tree& tree) {
                        "this bracket stands beside a word (a word has a bracket of its own, with its part of speech)");
       const std::string_view label = read_symbol(text, at + 1);
       open.push_back({tree.nodes.size(), at + 1});
-      tree.nodes.push_back({label, {}, 0});
+      tree.nodes.push_back({label, {}, 0, 0});
       at = skip_tree_space(text, at + 1 + label.size());
       continue;
     }

@@ -18,6 +18,8 @@ struct TreeNode {
   std::string_view word;
   /// The number of the first node, in the order of the text, that does not belong to this node's subtree.
   std::size_t end = 0;
+  /// The byte offset of the node's closing bracket in the text that was parsed.
+  std::size_t close = 0;
 
   bool is_word() const { return !word.empty(); }
 };
