@@ -249,7 +249,10 @@ std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVoca
   const std::size_t found = order.size();
   const auto most = static_cast<std::size_t>(options.max_size.value_or(INT32_MAX) - kReservedIds);
   if (found > most) {
-    characters ? shorten(most, counts, order) : order.resize(most);
+    if (characters)
+      shorten(most, counts, order);
+    else
+      order.resize(most);
     if (options.type != VocabularyType::words)
       log.warn("--max-size leaves out " + std::to_string(found - most) + " of " + std::to_string(found) +
                " pieces; text with them gets <unk> (a larger size keeps all characters)");
