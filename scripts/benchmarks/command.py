@@ -19,7 +19,7 @@ from .measure import PeerError, ProgramError, Row, alternate, run
 SECTIONS = {
     "gemm": (gemm.measure, 1, [], "the machine's peak in matrix products, in GFLOP/s; other sections give shares of it"),
     "train": (training.measure, 10, ["torch"], "target tokens a second beside PyTorch, tuned for the processor"),
-    "images": (images.measure, 3, ["torch", "torchvision"], "training on images, images a second beside PyTorch's modules; where it is named"),
+    "images": (images.measure, 3, ["torch", "torchvision"], "training on images, images a second beside PyTorch's modules; only with --only images"),
     "translate": (translation.measure, 8, ["ctranslate2", "h5py"], "output pieces a second beside CTranslate2, greedy and beam"),
     "latency": (loading.latency, 3, ["ctranslate2", "h5py"], "one sentence after the other, median and 95th percentile"),
     "load": (loading.load, 1, ["ctranslate2", "h5py"], "from the start of the process until a base model is ready, and to its first translation"),
@@ -30,13 +30,14 @@ SECTIONS = {
     "learn": (learning.measure, 3, ["youtokentome", "tokenizers", "subword_nmt"], "learning and applying BPE"),
     "pieces": (pieces.measure, 2, ["sentencepiece"], "unigram and BPE pieces beside SentencePiece, one thread"),
     "bleu": (scores.measure, 4, ["sacrebleu"], "scores of a corrupted text beside sacreBLEU"),
-    "gpu": (gpu.measure, 10, ["torch"], "training and translating on a GPU beside PyTorch on the same; where it is named"),
-    "curves": (curves.measure, 15, [], "the loss of training in bfloat16 beside float32, of three seeds each; where it is named"),
+    "gpu": (gpu.measure, 10, ["torch"], "training and translating on a GPU beside PyTorch on the same GPU; only with --only gpu"),
+    "curves": (curves.measure, 15, [], "the loss of training in bfloat16 beside float32, of three seeds each; only with --only curves"),
 }
-ON_REQUEST = ("curves", "gpu", "images")
+ON_REQUEST = ("curves", "gpu", "images")  # run only if --only names them
 
 
 def parser():
+    """Returns the parser of the command line."""
     listing = "\n".join(f"  {name:10} {help}" for name, (_, _, _, help) in SECTIONS.items())
     result = argparse.ArgumentParser(
         prog="scripts/bench",
@@ -53,7 +54,7 @@ def parser():
     add("--only", metavar="SECTION[,..]", help="these sections instead of all")
     add("--quick", action="store_true", help="one run of each, the tiny configuration, less work")
     add("--repeat", type=int, metavar="N", help="runs of each measurement (default 3)")
-    add("--minutes", type=float, default=26, metavar="M", help="runs are left out, but the first, to end within M minutes; 0: never (default 26)")
+    add("--minutes", type=float, default=26, metavar="M", help="leave out runs, except the first of each measurement, to end within M minutes; 0: leave out none (default 26)")
     add("--tsv", metavar="FILE", help="write all rows as tab-separated values too")
     add("--svg", metavar="FILE", help="draw the curves of growth and of losses")
     add("--measured", metavar="FILE", help="set this machine's row in the table of FILE, as in tests/bench/MEASURED.md; not with --quick")
@@ -97,12 +98,15 @@ class Bench:
         self.sizes = [int(size) for size in (options.sizes or ("1000" if small else "8000")).split(",")]
 
     def tool(self, name):
+        """Returns the path of one of heed's programs."""
         return os.path.join(self.tools, name)
 
     def path(self, name):
+        """Returns the path of a file in the working folder."""
         return os.path.join(self.work, name)
 
     def say(self, message):
+        """Prints a message about the progress to standard error."""
         print(f"bench: {message}", file=sys.stderr, flush=True)
 
     def note(self, text):
@@ -118,12 +122,14 @@ class Bench:
             raise PeerError(str(error)) from None
 
     def add(self, what, unit, heed, more=False, **other):
+        """Adds a row with heed's measured values, in `unit`, to the present section, and returns the row. `more` is
+        True if a higher value is better; `other` has further fields of Row."""
         self.rows.append(Row(self.section, what, unit, more, heed, **other))
         return self.rows[-1]
 
     def compare(self, what, unit, programs, more=False):
         """Measures heed (the first program) and the other programs in turn, and adds a row for heed beside each of
-        the others; without others, adds one row."""
+        the others; without others, adds one row. Returns the rows."""
         values, failed = alternate(programs, self.repeat, lambda: time.monotonic() > self.until)
         heed, *others = programs
         rows = [self.add(what, unit, values[heed], more, peer=name, theirs=values[name], note=failed.get(name, "")) for name in others]
@@ -151,6 +157,8 @@ def built_tools(chosen, say):
 
 
 def get_peers(options, sections, say):
+    """Returns the peers that the sections need and the virtual environment of --venv has. Without --venv, they are
+    installed in build/bench-venv."""
     wanted = {module for name in sections for module in SECTIONS[name][2]}
     if options.no_peers or not wanted:
         return venv.Peers(None, wanted)
@@ -193,6 +201,7 @@ def conclude(bench):
 
 
 def main():
+    """Runs the command line, and returns the exit status of `scripts/bench`."""
     options = parser().parse_args()
     sections = options.only.split(",") if options.only else [name for name in SECTIONS if name not in ON_REQUEST]
     unknown = [name for name in sections if name not in SECTIONS]

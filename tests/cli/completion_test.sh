@@ -41,6 +41,7 @@ completes '' build-vocab --user-symbols ''
 : >a.h5
 completes 'a.h5' translate -m ''
 completes 'a.h5' translate --models = a
+completes 'a.h5' train --teacher ''
 completes 'text.en' build-vocab --lowercase text.e
 completes '' tokenize --threads ''
 completes '' tokenize -l ''

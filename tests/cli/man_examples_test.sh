@@ -55,4 +55,17 @@ for example in *-example-*; do
     *) fail "$example: $(cat "$example"): $(cat err)" ;;
   esac
 done
+
+# Runs the commands of the page about models in one folder, with short trainings: the last --after counts.
+{
+  echo 'train() { command train "$@" --after 2u; }'
+  sed -E 's/\\-/-/g; s/\\e$/\\/' "$HEED_SOURCE/man/heed-models.7" | awk '
+    goes_on || /^ *(build-vocab|train|translate|tokenize|inspect-attention|bleu|kernel-regression) (-|data\/)/ {
+      print
+      goes_on = /\\$/
+    }'
+} >models.sh
+[ "$(grep -c '^train -' models.sh)" -ge 9 ] || fail "man/heed-models.7 has few commands: $(cat models.sh)"
+rm -rf try && mkdir try && ln -s "$HEED_SOURCE/data" try/data
+(cd try && bash -eu -o pipefail ../models.sh) >out 2>err </dev/null || fail "man/heed-models.7: $(cat err)"
 finish

@@ -34,6 +34,8 @@ for source in "$HEED_SOURCE"/tools/*.cpp; do
     LC_ALL=C comm -13 in_help in_man | while read -r option; do echo "man/$tool.1 has $option, which $tool --help lacks"; done >extra
     [ -s missing ] && fail "$(cat missing)"
     [ -s extra ] && fail "$(cat extra)"
+    name=$(sed -n '/^\.SH NAME/{n;s/\\-/-/g;p;}' "$page")
+    [[ $("$HEED_BIN/$tool" --help | head -n 1) == "$name"* ]] || fail "$tool --help does not begin like man/$tool.1: $name"
     grep -q "^\.SH EXIT STATUS" "$page" || fail "man/$tool.1 has no EXIT STATUS"
     grep -q '^\.SH EXAMPLES' "$page" || fail "man/$tool.1 has no EXAMPLES"
   fi

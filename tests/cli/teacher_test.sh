@@ -44,11 +44,12 @@ expect 1 '' 'train: teacher.h5: cannot be a teacher: the source vocabulary has *
   "$train" -q -t en fr -v other "${small[@]}" --teacher teacher.h5 -m x.h5
 expect 1 '' 'train: missing.h5: cannot open: No such file or directory' "$train" -q "${taught[@]}" --teacher missing.h5 -m x.h5
 expect 1 '' 'train: vocab: is a vocabulary, not a checkpoint *' "$train" -q "${common[@]}" "${small[@]}" --teacher vocab -m x.h5
-expect 2 '' 'train: --teacher-weight: needs models that teach (--teacher A.h5 B.h5)' \
+expect 0 '*--teacher A.h5... *' '' "$train" --help
+expect 2 '' 'train: --teacher-weight: needs models that teach (--teacher A.h5)' \
   "$train" "${common[@]}" "${small[@]}" --teacher-weight 0.3 -m x.h5
 expect 2 '' 'train: --teacher-weight*1.5*' "$train" "${taught[@]}" --teacher-weight 1.5 -m x.h5
 expect 2 '' 'train: --r-drop and --teacher exclude each other: *' "$train" "${taught[@]}" --r-drop -m x.h5
-expect 2 '*' 'train: --cluster: the speed of a training with --teacher is measured, not predicted, so that nothing is known of other machines' \
+expect 2 '*' 'train: --cluster: the speed of a training with --teacher is measured, not predicted, so that nothing is known of other machines (see --dry-run in train(1))' \
   "$train" "${taught[@]}" -m x.h5 --after 9e --dry-run --cluster nodes=4,bandwidth=25G,latency=5us
 [ -e x.h5 ] && fail "a training that was refused wrote its model"
 finish

@@ -49,7 +49,7 @@ expect 0 '' 'train: warning: the text of --valid-sets has changed: the scores of
 expect 0 '' 'train: warning: --r-drop was 5 and is now 3: *' "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m r1.h5 --after 9e --r-drop 3
 expect 2 '' 'train: --r-drop: needs dropout, without which both passes are the same (--dropout P)' \
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --r-drop --dropout 0
-expect 2 '*' 'train: --cluster: the speed of a training with --r-drop is measured, not predicted, so that nothing is known of other machines' \
+expect 2 '*' 'train: --cluster: the speed of a training with --r-drop is measured, not predicted, so that nothing is known of other machines (see --dry-run in train(1))' \
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --after 9e --r-drop --dry-run --cluster nodes=4,bandwidth=25G,latency=5us
 
 # train names the instruction set, and HEED_ISA can choose one; a wrong name is an error before any file is read.
@@ -125,7 +125,7 @@ bad() {
   expect 1 '' "train: $err" "$train" "${small[@]}" -m x.h5 "$@"
   [ -e x.h5 ] && fail "$*: a model was written"
 }
-bad 'short.fr: has 59 lines, but a.en has 60 (*' -t a.en short.fr -v vocab
+bad 'short.fr: has 59 lines, but a.en has 60 lines (*' -t a.en short.fr -v vocab
 bad 'missing: cannot open: No such file or directory' -t a.en missing -v vocab
 bad 'missing: cannot open*' -t a.en a.fr -v missing
 bad 'empty + empty: is empty (*' -t empty empty -v vocab
@@ -184,8 +184,10 @@ expect 0 '*speed expected*  1 machine *target tokens/s*  2 machines *% of 2 time
 expect 2 '' 'train: --cluster: needs --dry-run, which predicts the speed*' "$train" "${small[@]}" -t a.en a.fr -v vocab -m new.h5 --cluster "$cluster"
 expect 2 '' 'train: --cluster nodes=3: nodes, bandwidth and latency are needed (such as nodes=16,*' \
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m new.h5 --dry-run --cluster nodes=3
-expect 2 '*' 'train: --cluster: the speed of --task rnn is measured, not predicted*' \
+expect 2 '*' 'train: --cluster: the speed of this kind of model is measured, not predicted, so that nothing is known of other machines (see --dry-run in train(1))' \
   "$train" --task rnn -q -t a.en a.fr -v vocab -m new.h5 --dry-run --cluster "$cluster"
+expect 2 '*' 'train: --cluster: the speed of this kind of model is measured, not predicted, so that nothing is known of other machines (see --dry-run in train(1))' \
+  "$train" "${small[@]}" --transformer-positions rotary -t a.en a.fr -v vocab -m new.h5 --dry-run --cluster "$cluster"
 
 # Only one training at a time writes a model; --dry-run and --check are allowed meanwhile. After kill -9 the model is
 # not locked, and the next training removes the temporary files.

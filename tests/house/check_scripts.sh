@@ -88,6 +88,16 @@ if [ "$(id -u)" -eq 0 ]; then
     fail "fresh-machine in /: $status: $out"
 fi
 
+# --- scripts that need heed's programs say how to build them
+for arguments in cifar10 family multi30k parse textbook-demo 'wmt14 rehearsal'; do
+  name=${arguments%% *} status=0
+  install -D -m 755 "$scripts/$name" "$work/scripts/$name"
+  # shellcheck disable=SC2086 # the words of $arguments are the script and its argument
+  out=$(env -u HEED_BIN PATH=/usr/bin:/bin "$work/scripts/"$arguments 2>&1) || status=$?
+  [ "$status:$out" = "1:$name: build first (scripts/setup, then cmake --preset release && cmake --build --preset release)" ] ||
+    fail "$name without heed's programs: $status: $out"
+done
+
 # --- check-ops: gradient checks
 file lib/heed/ops/add.h 'template <class T>' 'Variable<T> add(Graph<T>& graph, const Variable<T>& a);' \
   'template <class T>' 'Pair<T> split(Graph<T>& graph, const Variable<T>& a);'

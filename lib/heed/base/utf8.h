@@ -22,11 +22,12 @@ void append_utf8(std::string& out, char32_t code_point);
 std::size_t find_invalid_utf8(std::string_view text);
 
 /// Returns the text with U+FFFD in place of every maximal part that is not well-formed UTF-8, and adds the number of
-/// these parts to
-/// `*replaced` unless `replaced` is nullptr.
+/// these parts to `*replaced` unless `replaced` is nullptr.
 std::string replace_invalid_utf8(std::string_view text, std::int64_t* replaced = nullptr);
 
+/// Returns the code points of UTF-8 text, with U+FFFD for each ill-formed part, as decode_utf8() gives them.
 std::u32string to_utf32(std::string_view text);
+/// Returns code points (no surrogates, at most U+10FFFF) as UTF-8.
 std::string to_utf8(std::u32string_view text);
 
 /// Returns the number of code points of well-formed UTF-8 text.

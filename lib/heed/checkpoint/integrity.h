@@ -81,8 +81,7 @@ struct DataRange {
 
 /// Appends the checksum lines to a complete HDF5 file (the comment at the top of this file has an example):
 /// - for each range of `weights` and `training`, in ascending order, a line "BEGIN END", in decimal; the line of a
-/// range
-///   of `weights` goes on with the CRC-32 of the range's bytes, in hexadecimal: "BEGIN END XXXXXXXX";
+///   range of `weights` goes on with the CRC-32 of the range's bytes, in hexadecimal: "BEGIN END XXXXXXXX";
 /// - "heed-crc32-outline=XXXXXXXX LLLLLLLL", in hexadecimal: the CRC-32 of all bytes outside of these ranges, and the
 ///   total length of the "BEGIN END" lines in bytes;
 /// - "heed-crc32=XXXXXXXX", in hexadecimal: the CRC-32 of all bytes of the file before this line.

@@ -142,7 +142,10 @@ std::int64_t parse_integer(const FieldInfo& info, const std::string& text, std::
 /// Returns the number that a user has written, such as "0.1" or "1.5K". Throws UsageError when the text is no number or
 /// when the number is outside the range info.min .. info.max.
 double parse_real(const FieldInfo& info, const std::string& text);
+/// Returns the value of a flag that a user has written: true, yes, on or 1; false, no, off or 0. Throws UsageError when
+/// the text is none of these.
 bool parse_flag(const FieldInfo& info, const std::string& text);
+/// Returns a number as the shortest text from which parse_real() reads the same number; a whole number has no point.
 std::string show_real(double value);
 /// Throws a UsageError that says that `text` is none of the words `choices` that the option accepts.
 [[noreturn]] void fail_choice(const FieldInfo& info, const std::string& text,

@@ -35,6 +35,7 @@ struct ModelWork {
   /// Multiply-adds of the output layer's matrix product.
   std::int64_t output = 0;
 };
+/// Counts the work of a forward pass of `model` over the tokens and the pairs that `counts` has.
 ModelWork forward_work(const Model<float>& model, const TokenCounts& counts);
 
 }  // namespace heed

@@ -471,13 +471,11 @@ TrainingCost training_cost(const TrainingWork& work) {
   // No kernel is timed for these.
   const char* const special = work.batch.r_drop > 0 ? "--r-drop" : work.batch.teacher.empty() ? nullptr : "--teacher";
   if (special || !model.residual_norms()) {
-    if (work.cluster && special)
-      throw UsageError(std::string("--cluster: the speed of a training with ") + special +
-                       " is measured, not predicted, so that nothing is known of other machines");
     if (work.cluster)
-      throw UsageError(
-          "--cluster: the speed of --task " + std::string(architecture(model.config())) +
-          " is measured, not predicted, so that nothing is known of other machines (the Transformers' is)");
+      throw UsageError("--cluster: the speed of " +
+                       (special ? std::string("a training with ") + special : "this kind of model") +
+                       " is measured, not predicted, so that nothing is known of other machines (see --dry-run in "
+                       "train(1))");
     return measured_cost(work);
   }
   const Rates rates = Calibration(work, plan.typical_shard).measure();

@@ -50,10 +50,10 @@ std::int32_t class_of_label(std::span<const std::int32_t> ids, const std::string
 struct ImageMixing {
   AugmentOptions augment;
   /// mixup (Zhang et al. 2018): an image becomes the weighted mean of itself and another one, whose share is drawn from
-  /// the distribution Beta(mixup, mixup); 0: not so.
+  /// the distribution Beta(mixup, mixup); 0: no mixup.
   double mixup = 0;
   /// CutMix (Yun et al. 2019): a rectangle of an image is taken from another one. Its area is drawn from Beta(cutmix,
-  /// cutmix); 0: not so. With both, each image is mixed in one way, chosen with probability 1/2.
+  /// cutmix); 0: no CutMix. With both, each image is mixed in one way, chosen with probability 1/2.
   double cutmix = 0;
   std::uint64_t seed = 1;
 };

@@ -29,10 +29,9 @@ std::vector<PieceLink> piece_links(std::span<const AlignmentLink> words, std::sp
 std::vector<PieceLink> piece_links(std::string_view line, std::span<const int> source_words,
                                    std::span<const int> target_words, const Position& where);
 
-/// Returns the alignment of a linear tree with its words: each token is linked to the word that is the next to be
-/// written when the token is predicted, so a part of speech to its own word, and a bracket to the word behind it; the
-/// brackets after the last word are linked to the last word, and so is the last token of every tree. `linear_tree` is
-/// what linearize_tree() makes.
+/// Returns the alignment of a linear tree with its words. Each token is linked to the next word that the decoder must
+/// write when it predicts the token: a part of speech to its own word, and a bracket to the word that follows it. The
+/// brackets after the last word are linked to the last word. `linear_tree` is the result of linearize_tree().
 std::vector<AlignmentLink> links_to_leaves(std::string_view linear_tree);
 
 /// Converts the links of a sentence pair whose words have been cut into other pieces: a link between two old pieces

@@ -80,7 +80,7 @@ struct SearchOptions {
                       .max = 10,
                       .implicit = "1"});
     visit(length_penalty, {.name = "length-penalty",
-                           .help = "divide scores by ((5 + length) / 6)^A instead of length^A",
+                           .help = "divide scores by ((5 + length) / 6)^A instead of length^A; 0: --normalize decides",
                            .value = "A",
                            .min = 0,
                            .max = 10});

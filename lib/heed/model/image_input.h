@@ -44,7 +44,8 @@ struct ImageInput {
                  .min = -10,
                  .max = 10});
     visit(deviation, {.name = "image-deviation",
-                      .help = "standard deviation of each channel, by which pixels are divided (likewise)",
+                      .help = "standard deviation of each channel, by which the difference is divided "
+                              "(if not given: that of ImageNet, grey 0.5)",
                       .value = "X",
                       .min = 1e-6,
                       .max = 10});

@@ -91,6 +91,7 @@ std::optional<ModelConfig> config_of(std::string_view architecture);
 FieldList fields_of(ModelConfig& config);
 /// Throws UsageError, with the names of the options, if fields of the config contradict each other.
 void validate(const ModelConfig& config);
+/// Returns the numbers of source and target pieces of the model. The result refers to `config`.
 const VocabularySizes& vocabulary_sizes(const ModelConfig& config);
 /// Returns what the user must also give so that an option of `train` has an effect; an empty string if the option has
 /// an effect or is no option of the model.

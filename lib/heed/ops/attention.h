@@ -48,13 +48,12 @@ std::int64_t attention_weights_offset(PackedOffsets queries, PackedOffsets keys,
 /// that positions add to a self-attention (see position_bias.h); each sequence must then have as many keys as queries.
 /// Saved for the backward pass: P of all heads (on a GPU the normalisers of the softmaxes, from which P is computed
 /// again), and the mask of the dropout.
-/// Backward: with G = dO V^T, multiplied by the dropout's mask, plus the gradient of `weights`, and dS = P (G -
-/// rowsum(P G)) / sqrt(d): dQ += dS K, dK
-/// += dS^T Q, dV += dropout(P)^T dO. Each gradient is added to the columns of the query, key or value; absent gradients
-/// are skipped. A bias of the logits gets the sums of sqrt(d) dS over the pairs of query and key at each distance;
-/// a bias of windows gets, for each shape of windows, the sum of the matrices sqrt(d) dS of all windows of that shape.
-/// Relative vectors count as further keys and values: G gets dO a^V, dQ gets dS a^K, and the gradients of a^K and a^V
-/// are sums like dK and dV, over all pairs at a distance.
+/// Backward: with G = dO V^T, multiplied by the dropout's mask, plus the gradient of `weights`, and with
+/// dS = P (G - rowsum(P G)) / sqrt(d): dQ += dS K, dK += dS^T Q, dV += dropout(P)^T dO. Each gradient is added to the
+/// columns of the query, key or value; absent gradients are skipped. A bias of the logits gets the sums of sqrt(d) dS
+/// over the pairs of query and key at each distance; a bias of windows gets, for each shape of windows, the sum of the
+/// matrices sqrt(d) dS of all windows of that shape. Relative vectors count as further keys and values: G gets dO a^V,
+/// dQ gets dS a^K, and the gradients of a^K and a^V are sums like dK and dV, over all pairs at a distance.
 template <class T>
 Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, HeadsInput<T> value, std::int64_t width,
                       PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options,

@@ -20,8 +20,7 @@ template <class T>
 Variable<T> stochastic_depth(Graph<T>& graph, const Variable<T>& x, double p);
 
 /// Multiplies the rows of sequence b by factors[b]: y = x * factor. `y` may be x. On a GPU x may be stored as bfloat16
-/// alone. Where `add` is true, adds the
-/// products to y instead.
+/// alone. Where `add` is true, adds the products to y instead.
 template <class T>
 void scale_sequences(CpuContext& device, MaybeRounded<T> x, PackedOffsets sequences, std::span<const T> factors,
                      bool add, Tensor<T> y);

@@ -144,7 +144,7 @@ int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, 
 
 ToolInfo train_tool_info() {
   return {.name = "train",
-          .purpose = "learn to translate from parallel text; the same command, given again, resumes",
+          .purpose = "learn a model from pairs of texts, trees or images; the same command, given again, resumes",
           .usage = {"train -t SRC TGT -v VOCAB [VOCAB] -m MODEL.h5 [options]",
                     "paste src tgt | train --tsv - -v VOCAB -m MODEL.h5 [options]",
                     "train --trees TREES -v VOCAB TREE_VOCAB -m MODEL.h5 [options]",

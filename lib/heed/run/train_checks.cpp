@@ -36,7 +36,7 @@ void check_useless(const TrainOptions& options) {
       needs(!options.valid_sets.empty(), "something to validate on (give --valid-sets)");
     if (name == "cluster") needs(options.dry_run, "--dry-run, which predicts the speed");
     if (name == "tempdir") needs(options.batch.shuffle_window.has_value(), "a text on disk (--shuffle-window N)");
-    if (name == "teacher-weight") needs(!options.batch.teacher.empty(), "models that teach (--teacher A.h5 B.h5)");
+    if (name == "teacher-weight") needs(!options.batch.teacher.empty(), "models that teach (--teacher A.h5)");
     if (name == "guided-alignment-weight")
       needs(!options.guided_alignment.empty(), "alignments (--guided-alignment FILE)");
     const bool images = image_input(options.model_options.config);

@@ -106,7 +106,7 @@ struct BatchOptions {
                    .implicit = "5"});
     visit(teacher, {.name = "teacher",
                     .help = "also learn what these models predict (their mean), of the same vocabularies",
-                    .value = "A.h5 B.h5",
+                    .value = "A.h5",
                     .file = FileUse::read});
     visit(teacher_weight, {.name = "teacher-weight",
                            .help = "share of the target's probability that the prediction of --teacher takes",

@@ -212,8 +212,8 @@ void BpeLearner::count_pairs(BpeText<Cell>& text, std::int64_t most) {
       });
   };
   // The highest number of elements of the table `shared`, in which the frequencies of pairs are added up; several pairs
-  // have one element in common. As long as least_frequency_ is kUnknown, only few, very frequent
-  // pairs are wanted, and a small table, which fits in the processor's cache, is enough.
+  // have one element in common. As long as least_frequency_ is kUnknown, only few, very frequent pairs are wanted, and
+  // a small table, which fits in the processor's cache, is enough.
   const std::size_t most_slots = least_frequency_ == kUnknown ? 1 << 16 : 1 << 20;
   const std::size_t slots = std::bit_ceil(std::clamp<std::size_t>(text.size() / 16, 1 << 12, most_slots));
   const int shift = 64 - std::countr_zero(slots);
