@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "../checkpoint/random_checkpoint.h"
+#include "test_device.h"
 
 using namespace heed;
 
@@ -542,7 +543,7 @@ TEST_CASE("translate: a draft model changes nothing but the speed, whatever it g
   const Models models;
   TransformerConfig small = tiny_config();
   small.dim_emb = 8;
-  const std::string model = models.model(), other = models.model(7, small), input = many_lines(60);
+  const std::string model = models.model(), other = models.model(7, small), input = many_lines(kTestsBriefly ? 12 : 60);
   const std::string list =
       models.file("list", "heed-shortlist 1\n . 9\n ran 1\nthe a 0.5\ncat dog 0.5\ncat home 0.1\n");
   const Words show = {"-m", model, "-b", "1", "--scores", "--word-scores", "--alignment", "soft"};
