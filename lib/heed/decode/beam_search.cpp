@@ -181,7 +181,7 @@ class BeamSearch {
 
   Hypothesis scored(std::int32_t node, double sum, const float* end) const {
     Hypothesis out = tree_.hypothesis(node, sum, end);
-    out.score = options_.final_score(sum, static_cast<int>(out.log_probabilities.size()));
+    out.score = options_.final_score(out);
     return out;
   }
 

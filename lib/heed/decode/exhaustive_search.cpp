@@ -57,8 +57,7 @@ class ExhaustiveSearch {
       feed(block);
       while (!block.beginnings.empty()) advance(block);
     }
-    if (found_.empty()) found_ = std::move(stuck_);
-    return std::move(found_);
+    return std::move(found_.empty() ? beam_ : found_);
   }
 
  private:
@@ -81,13 +80,10 @@ class ExhaustiveSearch {
     SearchOptions beam = options_;
     beam.n_best = options_.results();
     beam.beam_size = std::max(options_.beam_size, beam.n_best);
-    std::vector<Hypothesis> best = beam_search(model_, source_, beam).front();
-    const bool ended = best.front().log_probabilities.size() > best.front().ids.size();
-    if (!ended && std::ssize(best.front().ids) < longest_) {
-      stuck_ = std::move(best);
-      return;
-    }
-    if (std::ssize(best) >= options_.results()) bound_ = best.back().score - 1e-5 * (1 + std::abs(best.back().score));
+    beam_ = beam_search(model_, source_, beam).front();
+    const Hypothesis &first = beam_.front(), &last = beam_.back();
+    const bool is_stuck = first.log_probabilities.size() == first.ids.size() && std::ssize(first.ids) < longest_;
+    if (!is_stuck && std::ssize(beam_) >= options_.results()) bound_ = last.score - 1e-5 * (1 + std::abs(last.score));
   }
 
   /// Returns the least sum of log-probabilities with which a beginning may still lead to a score of at least the bound:
@@ -189,7 +185,7 @@ class ExhaustiveSearch {
   /// </s>, or null when the hypothesis ends at the length limit.
   void finish(std::int32_t node, double sum, const float* end) {
     Hypothesis hypothesis = tree_.hypothesis(node, sum, end);
-    hypothesis.score = options_.final_score(sum, static_cast<int>(hypothesis.log_probabilities.size()));
+    hypothesis.score = options_.final_score(hypothesis);
     if (hypothesis.score < bound_) return;
     found_.insert(std::upper_bound(found_.begin(), found_.end(), hypothesis, is_better), std::move(hypothesis));
     if (std::ssize(found_) < options_.results()) return;
@@ -226,8 +222,8 @@ class ExhaustiveSearch {
   // A hypothesis with a lower score is not wanted.
   double bound_ = -std::numeric_limits<double>::infinity();
   std::vector<Hypothesis> found_;
-  // The result if no translation can end: what beam search found.
-  std::vector<Hypothesis> stuck_;
+  // What beam search found, which is the result if no translation can end.
+  std::vector<Hypothesis> beam_;
   HypothesisTree tree_;
   std::vector<Block> blocks_;
   // The number of beginnings in blocks_, and of those that were continued.

@@ -159,7 +159,7 @@ class MaskPredict {
       out.log_probabilities.resize(out.ids.size());
     }
     for (const float each : out.log_probabilities) out.sum += static_cast<double>(each);
-    out.score = options_.final_score(out.sum, static_cast<int>(out.log_probabilities.size()));
+    out.score = options_.final_score(out);
     return out;
   }
 

@@ -202,8 +202,7 @@ std::vector<std::vector<Hypothesis>> sample(StepModel& model, const PackedIds& s
     if (!rows.empty()) model.reorder(parents);
   }
   for (auto& hypotheses : out) {
-    for (Hypothesis& hypothesis : hypotheses)
-      hypothesis.score = options.final_score(hypothesis.sum, static_cast<int>(hypothesis.log_probabilities.size()));
+    for (Hypothesis& hypothesis : hypotheses) hypothesis.score = options.final_score(hypothesis);
     keep_best(hypotheses, options.results());
   }
   return out;

@@ -170,6 +170,9 @@ struct SearchOptions {
   /// Returns the score of a finished hypothesis: the sum of its log-probabilities, divided by the length penalty.
   /// `length` counts `</s>`; an empty hypothesis without `</s>` has the score of length 1.
   double final_score(double sum, int length) const;
+  double final_score(const Hypothesis& hypothesis) const {
+    return final_score(hypothesis.sum, static_cast<int>(hypothesis.log_probabilities.size()));
+  }
 };
 
 /// The error of exhaustive search when it has passed SearchOptions::max_expansions.

@@ -119,7 +119,8 @@ void AttentionSelection::check_model(const std::vector<AttentionLayers>& attenti
   check_heads();
   if (format_ != AttentionFormat::pharaoh) return;
   int selected = 0;
-  for (int head = 1; head <= most_heads(false) && !is_reduced(options_.head); ++head)
+  const int heads = most_heads(false);
+  for (int head = 1; head <= heads && !is_reduced(options_.head); ++head)
     selected += options_.head == "all" || NumberRanges::parse("head", options_.head).contains(head) ? 1 : 0;
   if (layers_shown > 1 || selected > 1)
     throw UsageError(

@@ -485,7 +485,7 @@ class TranslateRun {
       Hypothesis hypothesis{line.target, scores[k], 0, 0};
       for (const float x : scores[k]) hypothesis.sum += static_cast<double>(x);
       if (std::isnan(hypothesis.sum)) fail_not_a_number();
-      hypothesis.score = search_.final_score(hypothesis.sum, static_cast<int>(scores[k].size()));
+      hypothesis.score = search_.final_score(hypothesis);
       line.output = format_->score(translator_, line.source, hypothesis);
       stats_.add_pieces(std::ssize(line.target));
     }
