@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "heed/base/error.h"
+#include "heed/base/number_text.h"
 #include "heed/base/terminal.h"
 #include "heed/base/utf8.h"
 
@@ -25,9 +26,7 @@ constexpr const char* kErase = "\r\x1b[J";
 std::atomic<bool> status_on_stderr = false;
 
 std::string percentage(double share) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%3.0f%%", share * 100);
-  return text;
+  return number_text("%3.0f%%", share * 100);
 }
 
 std::string bar(double share, int cells) {

@@ -1,10 +1,10 @@
 #include "heed/data/encode_corpus.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <span>
 
+#include "heed/base/number_text.h"
 #include "heed/data/word_alignment.h"
 #include "heed/text/trees/linear_tree.h"
 
@@ -303,8 +303,7 @@ void CorpusReport::tell(Log& log, const EncodeOptions& options) const {
              format_count(longest_target) + " tokens; --max-length, --on-long)");
   const auto tell_unknown = [&](const char* side, std::int64_t unknown, std::int64_t pieces) {
     if (unknown == 0) return;
-    char share[32];
-    std::snprintf(share, sizeof share, "%.2f %%", 100 * static_cast<double>(unknown) / static_cast<double>(pieces));
+    const std::string share = number_text("%.2f %%", 100 * static_cast<double>(unknown) / static_cast<double>(pieces));
     log.info(std::string(side) + " pieces that the vocabulary does not know: " + format_count(unknown) + " of " +
              format_count(pieces) + " (" + share + ")");
   };

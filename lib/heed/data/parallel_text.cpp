@@ -21,6 +21,17 @@ std::string PairReader::name() const {
   return target_ ? source_->name() + " + " + target_->name() : source_->name();
 }
 
+void split_pair(const LineReader& reader, std::string& line, std::string& target) {
+  const std::size_t tab = line.find('\t');
+  if (tab == std::string::npos) throw Error(reader.position(), "no TAB in this line (a line is: source TAB target)");
+  const std::size_t second = line.find('\t', tab + 1);
+  if (second != std::string::npos)
+    throw Error(reader.position(static_cast<std::int64_t>(second) + 1),
+                "more than two columns (a line is: source TAB target; cut -f1,2 picks two)");
+  target.assign(line, tab + 1);
+  line.resize(tab);
+}
+
 bool PairReader::next(TextPair& pair) {
   if (target_) {
     const bool source = source_->next(pair.source), target = target_->next(pair.target);
@@ -38,14 +49,7 @@ bool PairReader::next(TextPair& pair) {
     return true;
   }
   if (!source_->next(pair.source)) return false;
-  const std::size_t tab = pair.source.find('\t');
-  if (tab == std::string::npos) throw Error(source_->position(), "no TAB in this line (a line is: source TAB target)");
-  const std::size_t second = pair.source.find('\t', tab + 1);
-  if (second != std::string::npos)
-    throw Error(source_->position(static_cast<std::int64_t>(second) + 1),
-                "more than two columns (a line is: source TAB target; cut -f1,2 picks two)");
-  pair.target.assign(pair.source, tab + 1, std::string::npos);
-  pair.source.resize(tab);
+  split_pair(*source_, pair.source, pair.target);
   return true;
 }
 

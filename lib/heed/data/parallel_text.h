@@ -15,6 +15,10 @@ struct TextPair {
   std::string source, target;
 };
 
+/// Splits the line of a TSV file that `reader` has read last: `line` keeps the source, and `target` becomes the target.
+/// Throws Error with the place unless the line has exactly two columns.
+void split_pair(const LineReader& reader, std::string& line, std::string& target);
+
 /// Reads sentence pairs from two files, in which line i of the target file is the translation of line i of the source
 /// file, or from one TSV file or stream, in which each line is "source TAB target"; or from one file or stream of
 /// constituency trees in brackets: the words of a tree are the source, and the tree is the target.

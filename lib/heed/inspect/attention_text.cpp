@@ -6,37 +6,26 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "heed/base/number_text.h"
 #include "heed/base/terminal.h"
 #include "heed/base/utf8.h"
-#include "heed/inspect/number_text.h"
+#include "heed/inspect/terminal_cells.h"
 #include "heed/text/strings/scan.h"
 
 namespace heed {
 namespace {
+
+/// How tables are drawn: without colours, but not in ASCII alone.
+constexpr Shading kPlain = Shading::blocks;
 
 /// Returns the limit that a width of an argument stands for: 0 is no limit.
 int limit_of(int width) {
   return width > 0 ? width : std::numeric_limits<int>::max();
 }
 
-/// Returns the width of the labels of a map's rows, in terminal columns: that of the widest one, but at most a third of
-/// `width`.
-int label_width(const AttentionMap& map, int width) {
-  int widest = 0;
-  for (const std::string& row : map.rows) widest = std::max(widest, display_width(visible_token(row)));
-  return std::min(widest, std::max(4, width / 3));
-}
-
 /// Returns a token as it is shown, cut to `width` terminal columns.
 std::string cut_token(const std::string& token, int width) {
   return fit_width(visible_token(token), width);
-}
-
-/// Returns the title of a map as lines of at most `width` terminal columns.
-std::string title_lines(const AttentionMap& map, int width) {
-  std::string out;
-  for (const std::string& line : wrap_width(map.title(), width)) out += line + '\n';
-  return out;
 }
 
 std::string weight_text(float weight) {
@@ -59,8 +48,8 @@ std::vector<std::size_t> columns_of(const AttentionMap& map, std::size_t row, st
 std::string attention_list(const AttentionMap& map, int top, int width) {
   map.check();
   width = limit_of(width);
-  const int labels = label_width(map, width);
-  std::string out = title_lines(map, width);
+  const int labels = row_label_width(map.rows, width, kPlain);
+  std::string out = caption_lines(map.title(), width, kPlain);
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     std::string line = cut_token(map.rows[r], labels);
     line.append(static_cast<std::size_t>(labels - display_width(line)), ' ');
@@ -127,9 +116,9 @@ std::string attention_jsonl(std::int64_t line, const AttentionMap& map) {
 std::string attention_table(const AttentionMap& map, int width) {
   map.check();
   width = limit_of(width);
-  const int labels = label_width(map, width);
+  const int labels = row_label_width(map.rows, width, kPlain);
   const int widest_cell = std::max(4, width - labels - 2);
-  std::string out = title_lines(map, width);
+  std::string out = caption_lines(map.title(), width, kPlain);
   for (std::size_t begin = 0; begin < map.columns.size();) {
     std::vector<int> widths;
     int used = labels;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "heed/inspect/number_text.h"
+#include "heed/base/number_text.h"
 #include "heed/inspect/picture_sizes.h"
 
 namespace heed {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "heed/base/number_text.h"
 #include "heed/base/terminal.h"
-#include "heed/inspect/number_text.h"
 
 namespace heed {
 namespace {

@@ -4,10 +4,10 @@
 #include <array>
 #include <cmath>
 
+#include "heed/base/number_text.h"
 #include "heed/base/terminal.h"
 #include "heed/inspect/color_scale.h"
 #include "heed/inspect/image_panels.h"
-#include "heed/inspect/number_text.h"
 #include "heed/inspect/picture_sizes.h"
 #include "heed/inspect/png_canvas.h"
 #include "heed/inspect/svg_canvas.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "heed/base/number_text.h"
 #include "heed/base/streams.h"
-#include "heed/inspect/number_text.h"
 #include "heed/inspect/png_canvas.h"
 #include "heed/inspect/svg_canvas.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "heed/base/number_text.h"
 #include "heed/base/utf8.h"
-#include "heed/inspect/number_text.h"
 
 namespace heed {
 namespace {
@@ -24,6 +24,13 @@ std::string caption_lines(std::string_view text, int width, Shading shading) {
   for (const std::string& line : wrap_width(text, width, cut_mark(shading)))
     out += (has_colors(shading) ? "\x1b[1m" + line + "\x1b[0m" : line) + '\n';
   return out;
+}
+
+int row_label_width(std::span<const std::string> rows, int width, Shading shading) {
+  int widest = 0;
+  for (const std::string& row : rows)
+    widest = std::max(widest, display_width(visible_token(row, shading == Shading::ascii)));
+  return std::min(widest, std::max(4, width / 3));
 }
 
 std::string color_code(int index) {

@@ -24,6 +24,10 @@ constexpr std::string_view cut_mark(Shading shading) {
 /// Returns a caption as lines of at most `width` terminal columns, each with a line end; bold where there are colours.
 std::string caption_lines(std::string_view text, int width, Shading shading);
 
+/// Returns the width of the labels of an attention map's rows, in terminal columns: that of the widest token, but at
+/// most a third of `width`, the width of the terminal.
+int row_label_width(std::span<const std::string> rows, int width, Shading shading);
+
 /// Returns what an escape sequence says about a colour behind its 38 (foreground) or 48 (background): "5;INDEX" for a
 /// colour of the palette, and the nearest of them for Shading::palette, or "2;RED;GREEN;BLUE".
 std::string color_code(int index);

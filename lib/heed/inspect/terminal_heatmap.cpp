@@ -67,7 +67,6 @@ class HeatmapPainter {
   /// Returns the number of terminal columns to the right of the labels of the rows.
   int room() const { return style_.width - label_width_ - 1; }
   void add_title(const std::string& text) { out_ += caption_lines(text, style_.width, style_.shading); }
-  void set_label_width(const std::vector<std::string>& rows);
   void strip(std::span<const Panel> panels);
   bool stairs_fit(const Panel& panel) const;
   void stairs(const Panel& panel);
@@ -80,12 +79,6 @@ class HeatmapPainter {
   int label_width_ = 0;
   std::string out_;
 };
-
-void HeatmapPainter::set_label_width(const std::vector<std::string>& rows) {
-  label_width_ = 0;
-  for (const std::string& row : rows) label_width_ = std::max(label_width_, display_width(token(row)));
-  label_width_ = std::min(label_width_, std::max(4, style_.width / 3));
-}
 
 /// Returns whether the column labels fit as a staircase: the panel has few enough columns, and on each line at least
 /// the beginning of the label fits to the right of the vertical lines (rails) of the columns before.
@@ -211,7 +204,7 @@ void HeatmapPainter::strip(std::span<const Panel> panels) {
 std::string HeatmapPainter::paint(std::span<const AttentionMap> maps) {
   out_.clear();
   const AttentionMap& first = maps[0];
-  set_label_width(first.rows);
+  label_width_ = row_label_width(first.rows, style_.width, style_.shading);
   const std::size_t columns = first.columns.size();
   std::vector<Panel> panels;
   int panel_width = 0;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "heed/base/number_text.h"
 #include "heed/inspect/attention_html.h"
 #include "heed/inspect/attention_text.h"
 #include "heed/inspect/image_panels.h"
 #include "heed/inspect/image_picture.h"
-#include "heed/inspect/number_text.h"
 #include "heed/inspect/terminal_cells.h"
 #include "heed/inspect/terminal_heatmap.h"
 #include "heed/inspect/terminal_image.h"

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
+#include "heed/base/number_text.h"
 #include "heed/config/fields.h"
-#include "heed/inspect/number_text.h"
 #include "heed/run/number_ranges.h"
 
 namespace heed {

@@ -34,8 +34,6 @@ class SentenceReader {
   void report(Log& log) const;
 
  private:
-  void split(std::string& source, std::string& target) const;
-
   bool tsv_;
   LineReader source_;
   std::optional<LineReader> target_, gold_;

@@ -4,9 +4,9 @@
 #include <charconv>
 
 #include "heed/base/error.h"
+#include "heed/base/number_text.h"
 #include "heed/decode/force.h"
 #include "heed/inspect/attention_map.h"
-#include "heed/inspect/number_text.h"
 #include "heed/text/trees/linear_tree.h"
 
 namespace heed {

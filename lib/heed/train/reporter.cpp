@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
+
+#include "heed/base/number_text.h"
 
 namespace heed {
 namespace {
@@ -20,25 +21,19 @@ std::string record_name(Metric metric) {
   return (metric == Metric::accuracy ? "valid-" : "") + std::string(enum_name(metric));
 }
 
-std::string number(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
-
 /// Returns the shortest decimal number that is read back as exactly `value`.
 std::string exact(double value) {
   return fields_detail::show_real(value);
 }
 
 std::string line_of(const UpdateReport& report) {
-  std::string out = "epoch " + number("%.2f", report.progress.epochs) + "  update " +
-                    format_count(report.progress.updates) + "  loss " + number("%.3f", report.loss) + "  perplexity " +
-                    number("%.4g", std::exp(report.cross_entropy)) + "  accuracy " +
-                    number("%.1f %%", 100 * report.accuracy) + "  rate " + number("%.2e", report.learning_rate) +
-                    "  norm " + number("%.2f", report.gradient_norm) + "  " +
-                    format_count(std::llround(report.tokens_per_second)) + " tokens/s";
-  if (report.alignment) out += "  alignment " + number("%.3f", *report.alignment);
+  std::string out = "epoch " + number_text("%.2f", report.progress.epochs) + "  update " +
+                    format_count(report.progress.updates) + "  loss " + number_text("%.3f", report.loss) +
+                    "  perplexity " + number_text("%.4g", std::exp(report.cross_entropy)) + "  accuracy " +
+                    number_text("%.1f %%", 100 * report.accuracy) + "  rate " +
+                    number_text("%.2e", report.learning_rate) + "  norm " + number_text("%.2f", report.gradient_norm) +
+                    "  " + format_count(std::llround(report.tokens_per_second)) + " tokens/s";
+  if (report.alignment) out += "  alignment " + number_text("%.3f", *report.alignment);
   if (report.seconds_left >= 0) out += "  " + format_duration(report.seconds_left) + " left";
   return out;
 }
@@ -53,11 +48,11 @@ std::string format_score(Metric metric, double score) {
     case Metric::exact:
     case Metric::evalb:
     case Metric::accuracy:
-      return number("%.2f", score);
+      return number_text("%.2f", score);
     case Metric::perplexity:
-      return number("%.4g", score);
+      return number_text("%.4g", score);
     case Metric::ce_mean_words:
-      return number("%.4f", score);
+      return number_text("%.4f", score);
   }
   throw Error("internal: unknown metric");
 }
@@ -79,8 +74,8 @@ void Reporter::update(const UpdateReport& report) {
 
 void Reporter::status(const UpdateReport& report) {
   StatusLine line{"", report.share, {}};
-  line.fields = {{"epoch " + number("%.2f", report.progress.epochs), 3},
-                 {"perplexity " + number("%.4g", std::exp(report.cross_entropy)), 2},
+  line.fields = {{"epoch " + number_text("%.2f", report.progress.epochs), 3},
+                 {"perplexity " + number_text("%.4g", std::exp(report.cross_entropy)), 2},
                  {format_count(std::llround(report.tokens_per_second)) + " tokens/s", 4}};
   if (report.seconds_left >= 0) line.fields.push_back({format_duration(report.seconds_left) + " left", 1});
   log_.status(line);
@@ -131,7 +126,7 @@ void Reporter::record(const TrainingProgress& progress, const std::string& event
     header_written_ = true;
   }
   out_ << event << '\t' << progress.updates << '\t' << exact(progress.epochs) << '\t' << progress.target_tokens << '\t'
-       << number("%.3f", progress.seconds);
+       << number_text("%.3f", progress.seconds);
   std::size_t written = 0;
   for (const std::string_view column : kColumns) {
     out_ << '\t';

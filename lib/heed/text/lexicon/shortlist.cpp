@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
-#include <cstdio>
 #include <numeric>
 #include <utility>
 
 #include "heed/base/line_io.h"
+#include "heed/base/number_text.h"
 
 namespace heed {
 namespace {
@@ -76,11 +76,9 @@ void write_shortlist(std::ostream& out, const PieceText& source, const PieceText
                                       : rank[static_cast<std::size_t>(row.targets[a])] <
                                             rank[static_cast<std::size_t>(row.targets[b])];
                       });
-    for (std::size_t i = 0; i < kept; ++i) {
-      char number[32];
-      std::snprintf(number, sizeof number, "%.5g", static_cast<double>(row.probabilities[order[i]]));
-      out << source.pieces()[piece] << ' ' << target.pieces()[row.targets[order[i]]] << ' ' << number << '\n';
-    }
+    for (std::size_t i = 0; i < kept; ++i)
+      out << source.pieces()[piece] << ' ' << target.pieces()[row.targets[order[i]]] << ' '
+          << number_text("%.5g", static_cast<double>(row.probabilities[order[i]])) << '\n';
   }
 }
 

@@ -1,4 +1,4 @@
-#include "heed/inspect/number_text.h"
+#include "heed/base/number_text.h"
 
 #include <cstdio>
 
