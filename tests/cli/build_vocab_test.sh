@@ -37,7 +37,7 @@ cat pieces.en pieces.fr | tr ' ' '\n' | sort | uniq -c | awk '{print $2, $1}' | 
 gzip -k pieces.en
 "$build_vocab" -q -j 1 --shortlist pieces.en.gz - <pieces.fr | cmp - list || fail "gzip and a pipe give another shortlist"
 "$build_vocab" -q -j 5 --shortlist pieces.en pieces.fr -o list5 && cmp list5 list || fail "five threads give another shortlist"
-expect 1 '' 'build-vocab: *: has * lines, but * has * lines (line N of each belongs to line N of the others)' "$build_vocab" --shortlist pieces.en vocab
+expect 1 '' 'build-vocab: pieces.en: has 250 lines, but vocab has * lines (line N of each belongs to line N of the others)' "$build_vocab" --shortlist pieces.en vocab
 expect 2 '' 'build-vocab: --merges: has no use with --shortlist' "$build_vocab" --shortlist pieces.en pieces.fr --merges 5
 expect 2 '' 'build-vocab: --frequent: needs --shortlist' "$build_vocab" --frequent 5 "$en"
 expect_full_disk build-vocab -q --shortlist pieces.en pieces.fr
