@@ -7,8 +7,8 @@ namespace heed {
 /// Translates each sentence by beam search with beam size K; K = 1 is greedy search. In each step the search ranks the
 /// 2K best continuations of a sentence's K hypotheses. A `</s>` among the best K continuations finishes a hypothesis;
 /// the best K continuations without `</s>` form the next beam. The search of a sentence ends when K hypotheses are
-/// finished or the length limit is reached. If no hypothesis of a sentence can finish, because rules forbid all
-/// continuations before, the result are the hypotheses so far, as if they had reached the limit.
+/// finished or the length limit is reached. If rules forbid every continuation before a hypothesis of the sentence has
+/// finished, the hypotheses so far are the result, as if they had reached the limit.
 ///
 /// With G = options.beam_groups > 1, diverse beam search (Vijayakumar et al. 2018, with Hamming diversity): the beam
 /// consists of G groups of K / G hypotheses, each of which is searched as above, one group after the other in each

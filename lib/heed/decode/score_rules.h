@@ -71,8 +71,8 @@ ScoreRules score_rules(const SearchOptions& options);
 /// scores of the whole vocabulary, because rules need them.
 class RuledStepModel : public StepModel {
  public:
-  /// `model` and `rules` must outlive this object. `first` is the index that the rules know of the first source that
-  /// start() gets.
+  /// `model` and `rules` must outlive this object. `first` is the index of the first source of start() in the batch
+  /// that the rules know.
   RuledStepModel(StepModel& model, const std::vector<const ScoreRule*>& rules, int first = 0)
       : model_(model), rules_(rules), first_(first), device_{arena_} {}
   using StepModel::step;

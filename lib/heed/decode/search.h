@@ -184,8 +184,8 @@ class SearchTooLong : public Error {
 /// Translates a batch of sources that end with `</s>`. Returns for each source at most options.results() hypotheses,
 /// best first. The hypotheses of a source do not depend on the other sources of the batch, and never contain `<pad>`,
 /// `<unk>` or `<s>`. The next tokens follow the rule `first`, unless it is null, and then the rules that the options
-/// ask for. Throws Error when the model computes NaN scores, and SearchTooLong when exhaustive search gives up
-/// on any of the sources.
+/// ask for. Throws Error when the model computes NaN scores, and SearchTooLong when exhaustive search gives up on any
+/// of the sources.
 std::vector<std::vector<Hypothesis>> search(StepModel& model, const PackedIds& source, const SearchOptions& options,
                                             const ScoreRule* first = nullptr);
 
