@@ -33,6 +33,7 @@ namespace {
 
 constexpr int kWarp = 32;
 constexpr std::size_t kStackBytes = std::size_t{128} << 10;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 /// What a thread waits for.
 enum class Wait { nothing, block, warp };
@@ -91,8 +92,19 @@ class GpuMemory {
     std::size_t taken = bytes;
     for (const auto& area : areas_) taken += area.second;
     if (taken > limit_) throw OutOfGpuMemory("the emulated GPU has no " + std::to_string(bytes) + " bytes left");
-    void* const memory = mmap(nullptr, bytes, protection(), MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw Error("internal: no " + std::to_string(bytes) + " bytes for the emulated GPU");
+    // An area that is as large as a huge page begins where one may begin, and is mapped by huge pages where the system
+    // has them: the system protects a huge page as fast as a small one.
+    const std::size_t spare = bytes < kHugePage ? 0 : kHugePage;
+    void* const mapped = mmap(nullptr, bytes + spare, protection(), MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) throw Error("internal: no " + std::to_string(bytes) + " bytes for the emulated GPU");
+    auto* memory = static_cast<std::byte*>(mapped);
+    if (spare > 0) {
+      const std::size_t before = -reinterpret_cast<std::uintptr_t>(mapped) % kHugePage;
+      memory += before;
+      if (before > 0) munmap(mapped, before);
+      if (before < spare) munmap(memory + bytes, spare - before);
+      madvise(memory, bytes, MADV_HUGEPAGE);
+    }
     areas_.emplace_back(memory, bytes);
     return memory;
   }
