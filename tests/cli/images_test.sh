@@ -76,6 +76,21 @@ expect 0 '' '' "$translate" -q -m caption.h5 -i "$shapes/test.images" -o describ
 awk '!/^a (large|small) [a-z]+ [a-z]+/ { exit 1 }' described || fail "no sentences about shapes: $(sort described | uniq -c | sort -n | tail -n 3)"
 [ "$("$translate" -q -m caption.h5 -i "$shapes/test.images" -b 2 --n-best 2 | wc -l)" -eq 200 ] || fail "an n-best list of sentences"
 
+# Options whose defaults depend on the task. --help and --dump-config show these defaults, and an option of a configuration file
+# counts even where it is the default of another task.
+"$train" --task vit --help | grep -qF 'the first one (default perplexity accuracy)' || fail "--help has not the metrics of labels"
+"$train" --task vit-caption --help >help
+grep -qF 'RandAugment (default none)' help || fail "--help has not the augmentation of sentences"
+grep -qF -- '--tied-embeddings [none|decoder]' help || fail "--help offers to tie the embedding of an image"
+"$train" --task vit --dump-config | grep '^\(augment\|valid-metrics\)' && fail "--dump-config fixes the defaults of one task"
+flipped=(-q -t "$shapes/train.images" "$shapes/train.sentences" -v words.vocab --task vit-caption "${small[@]}" --after 1u -m flipped.h5)
+"$train" "${flipped[@]}" --augment crop-flip 2>messages || fail "train --augment crop-flip: exit $?: $(cat messages)"
+echo 'augment = crop-flip' >flip.cfg
+expect 0 '' '' "$train" "${flipped[@]}" --config flip.cfg
+echo 'valid-metrics = perplexity bleu' >bleu.cfg
+expect 2 '' "train: --valid-metrics bleu: has no use for labels (accuracy has)*" \
+  "$train" "${options[@]}" --valid-sets "$shapes/valid.images" "$shapes/valid.labels" --config bleu.cfg -m x.h5
+
 # Paths: relative to the list, or to the current folder; absolute; spaces in paths and labels.
 mkdir -p 'my pictures' && cp "$shapes/images/0001.png" 'my pictures/a b.png' && cp "$shapes/images/0002.png" 'my pictures/c.png'
 printf 'a b.png\nc.png\n' >'my pictures/list'
@@ -114,7 +129,7 @@ expect 1 '-*' "translate: wrong:2: 'no bear' *" "$translate" -q -m two.h5 -i lis
 expect 2 '' "train: --trees: has no use with images*" "$train" --trees x --task vit -m x.h5
 expect 2 '' "train: no vocabulary for the sentences (-v VOCAB; build-vocab makes it)*" \
   "$train" -t "$shapes/train.images" "$shapes/train.sentences" --task vit-caption -m x.h5
-expect 2 '' "train: --mixup: needs a model that reads images (such as --task vit)*" \
+expect 2 '' "train: --mixup: is an option of --task vit*" \
   "$train" -t x y -v z --mixup 1 -m x.h5
 expect 2 '' "train: --image-size: is an option of --task vit*" "$train" -t x y -v z --image-size 8 -m x.h5
 expect 2 '' "train: --image-size 30 is no multiple of --patch-size 8*" "$train" "${options[@]}" --image-size 30 -m x.h5

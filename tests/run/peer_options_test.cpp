@@ -34,6 +34,9 @@ template <class Options>
 void check_peers(const ToolInfo& tool) {
   Options options;
   FieldList fields = FieldList::of(options);
+  Options options_for_images;
+  FieldList fields_for_images = FieldList::of(options_for_images);
+  if (fields_for_images.selector()) fields_for_images.select("vit");
   std::set<std::string_view> names;
   REQUIRE(tool.peers.size() > 10);
   for (const PeerOption& peer : tool.peers) {
@@ -55,7 +58,8 @@ void check_peers(const ToolInfo& tool) {
           "unknown option " + typed + ": did you mean --" + std::string(peer.ours) + "? " + toolkit);
     const std::string_view ours = peer.ours.substr(0, peer.ours.find(' '));
     const bool negated = ours.starts_with("no-") && !fields.find(ours);
-    const Field* field = fields.find(negated ? ours.substr(3) : ours);
+    const std::string_view name = negated ? ours.substr(3) : ours;
+    const Field* field = fields.find(name) ? fields.find(name) : fields_for_images.find(name);
     REQUIRE(field);
     if (negated) CHECK(field->kind == Field::Kind::flag);
     if (field->kind == Field::Kind::flag) CHECK(ours.size() == peer.ours.size());

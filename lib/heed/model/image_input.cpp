@@ -13,7 +13,6 @@ void ImageInput::validate() const {
 }
 
 std::string ImageModelFields::unmet_need(std::string_view option) const {
-  if (option == "tied-embeddings-all") return "a model that reads text";
   if (option == "image-crop" && image.fit != ImageFit::crop) return "--image-fit crop";
   return {};
 }

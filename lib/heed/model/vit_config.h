@@ -88,6 +88,8 @@ struct VitConfig : VitEncoder {
 struct VitCaptionConfig : VitEncoder {
   static constexpr std::string_view kArchitecture = "vit-caption", kName = "Vision Transformer with a text decoder";
 
+  static constexpr auto kTiedWithoutSource = enum_names(TiedEmbeddings::none, TiedEmbeddings::decoder);
+
   int dec_depth = 2;
   TiedEmbeddings tied_embeddings = TiedEmbeddings::decoder;
 
@@ -99,7 +101,8 @@ struct VitCaptionConfig : VitEncoder {
     visit(dec_depth, {.name = "dec-depth", .help = "decoder layers", .value = "N", .min = 1, .max = 1024});
     visit(tied_embeddings, {.name = "tied-embeddings",
                             .help = "share one weight: none; decoder's embedding and output layer",
-                            .implicit = "decoder"});
+                            .implicit = "decoder",
+                            .only = kTiedWithoutSource});
   }
   template <class Visitor>
   void fields(Visitor& visit) {

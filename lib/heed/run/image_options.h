@@ -16,7 +16,8 @@ struct ImageTrainingOptions {
     visit(augment,
           {.name = "augment",
            .help = "how training images are changed anew in each epoch: not at all; cropped and flipped; also by "
-                   "RandAugment"});
+                   "RandAugment",
+           .preset = true});
     visit(randaugment_operations, {.name = "randaugment-operations",
                                    .help = "number of RandAugment's operations for an image",
                                    .value = "N",

@@ -21,7 +21,8 @@ struct ModelOptions {
                  .selects = true});
     if (task != before) config = preset(task);
     std::visit([&](auto& chosen) { chosen.option_fields(visit); }, config);
-    visit(tied_embeddings_all, {.name = "tied-embeddings-all", .help = "the same as --tied-embeddings all"});
+    if (!image_input(config))
+      visit(tied_embeddings_all, {.name = "tied-embeddings-all", .help = "the same as --tied-embeddings all"});
   }
 
   /// Returns the complete config of a model of these texts. Throws UsageError if validate() refuses the config, or the

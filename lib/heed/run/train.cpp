@@ -44,21 +44,16 @@ void run_average(const TrainOptions& options, Log& log) {
            (options.average.size() == 1 ? " model" : " models"));
 }
 
-/// Returns the options with other defaults where the targets are no text: evalb in place of BLEU for trees; accuracy in
-/// place of BLEU, and batches of 128 images, for labels. Images that sentences describe are not changed, because a flip
-/// would swap left and right.
+/// Returns the options with the defaults that depend on other options: batches of 128 images for labels, and evalb in
+/// place of BLEU for trees.
 TrainOptions with_defaults(const TrainOptions& options) {
   TrainOptions out = options;
-  const auto given = [&](std::string_view name) { return is_given(options.given, name); };
-  const bool chosen = given("valid-metrics");
-  const ModelConfig& config = options.model_options.config;
-  if (image_input(config) && !is_classifier(config) && !given("augment")) out.images.augment = Augmentation::none;
-  if (is_classifier(config)) {
-    if (!chosen) out.run.valid_metrics = {Metric::perplexity, Metric::accuracy};
+  if (is_classifier(options.model_options.config)) {
     if (!out.batch.mini_batch && !out.batch.mini_batch_words) out.batch.mini_batch = 128;
     return out;
   }
-  if (!chosen && TextModel::read(options.vocabularies.back()).steps().mode == TokenMode::trees)
+  if (!is_given(options.given, "valid-metrics") &&
+      TextModel::read(options.vocabularies.back()).steps().mode == TokenMode::trees)
     out.run.valid_metrics = {Metric::perplexity, Metric::evalb};
   return out;
 }
@@ -128,6 +123,13 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
 }
 
 }  // namespace
+
+void TrainOptions::set_defaults_of_task() {
+  const ModelConfig& config = model_options.config;
+  const bool labels = is_classifier(config);
+  images.augment = image_input(config) && !labels ? Augmentation::none : ImageTrainingOptions().augment;
+  run.valid_metrics = labels ? std::vector{Metric::perplexity, Metric::accuracy} : RunOptions().valid_metrics;
+}
 
 int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, Log& log) {
   const std::unique_ptr<Communicator> launched = make_communicator();

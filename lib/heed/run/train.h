@@ -76,9 +76,11 @@ struct TrainOptions {
            .file = FileUse::read});
     visit(pretokenized, {.name = "pretokenized", .help = "the text is already tokens separated by spaces"});
     utf8.fields(visit);
+    const Task before = model_options.task;
     model_options.fields(visit);
+    if (model_options.task != before) set_defaults_of_task();
     batch.fields(visit);
-    images.fields(visit);
+    if (image_input(model_options.config)) images.fields(visit);
     optimizer.fields(visit);
     run.fields(visit);
     visit.section("Instead of training");
@@ -111,6 +113,10 @@ struct TrainOptions {
                     .value = "DIR"});
     common.fields(visit);
   }
+
+  /// Gives the options whose defaults depend on the task these defaults. Labels are validated by accuracy in place of
+  /// BLEU. Images that sentences describe are not changed, because a flip would swap left and right.
+  void set_defaults_of_task();
 };
 
 /// Runs the program `train`: trains options.model, or continues its training; or checks, or averages models. Records of

@@ -19,7 +19,7 @@ namespace {
 /// Throws UsageError when an option that the user has set would have no effect.
 void check_useless(const TrainOptions& options) {
   TrainOptions copy = options;
-  const FieldList common = FieldList::of(copy.common), of_images = FieldList::of(copy.images);
+  const FieldList common = FieldList::of(copy.common);
   for (const std::string& name : options.given) {
     const auto is_any_of = [&](std::initializer_list<std::string_view> names) {
       return std::find(names.begin(), names.end(), name) != names.end();
@@ -40,7 +40,6 @@ void check_useless(const TrainOptions& options) {
     if (name == "guided-alignment-weight")
       needs(!options.guided_alignment.empty(), "alignments (--guided-alignment FILE)");
     const bool images = image_input(options.model_options.config);
-    if (of_images.find(name)) needs(images, "a model that reads images (such as --task vit)");
     if (is_any_of({"randaugment-operations", "randaugment-magnitude"}))
       needs(options.images.augment == Augmentation::randaugment, "--augment randaugment");
     if (is_classifier(options.model_options.config) && is_any_of({"max-length", "on-long"}))

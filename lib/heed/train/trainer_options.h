@@ -182,7 +182,8 @@ struct RunOptions {
           {.name = "disp-freq", .help = "how often to report (if not given: every 10 seconds)", .value = "AMOUNT"});
     visit(valid_metrics, {.name = "valid-metrics",
                           .help = "metrics of validation; early stopping uses the first one",
-                          .only = kValidationMetrics});
+                          .only = kValidationMetrics,
+                          .preset = true});
     visit(early_stopping, {.name = "early-stopping",
                            .help = "stop after N validations in which the first metric was not better; 0: never",
                            .value = "N",
