@@ -103,6 +103,29 @@ replaces --pretrained-model m.h5 -t a.en a.fr --pretrained-model m.h5
 replaces --teacher m.h5 -t a.en a.fr --teacher n.h5 m.h5
 replaces --plot-with m.h5 -t a.en a.fr --plot-with m.h5
 replaces --log messages -t a.en a.fr --log messages
+# So it is with the files that train writes beside the model.
+beside() {
+  local file=$1 what=$2 option=$3
+  shift 3
+  [ "$option" = --log ] || touch -a "$file"
+  expect 2 '' "train: $option $file: is also $what, and one would spoil the other (name another file)" \
+    "$train" "${small[@]}" -t a.en a.fr --valid-sets a.tsv -v vocab -m beside.h5 "$option" "$file" "$@"
+  [ "$option" != --log ] || [ ! -e "$file" ] || fail "--log $file: was opened"
+}
+beside beside.best-bleu.h5 'a file of --keep-best' --pretrained-model --keep-best
+beside ./beside.best-perplexity.h5 'a file of --keep-best' --teacher --keep-best
+beside beside.update-12.h5 'a file of --keep-last' --plot-with --plot curve.svg --keep-last 2
+beside beside.update-0.h5 'a file of --average-last' --plot --average-last 2
+beside beside.best-evalb.h5 'a file of --keep-best' --log --keep-best
+beside .beside.h5.lock 'the lock file of -m beside.h5' --log
+beside .beside.h5.lock 'the lock file of -m beside.h5' --plot
+ln -s beside.update-3.h5 three.h5
+beside three.h5 'a file of --keep-last' --teacher --keep-last 2
+rm -f beside.* .beside.* three.h5
+# Other names, and names without the option that would write them, are free.
+for name in beside.update-3.svg beside.update-x.h5 beside.best-bleu.h5; do
+  expect 0 '*until*' '*' "$train" "${small[@]}" -t a.en a.fr -v vocab -m beside.h5 --plot "$name" --keep-last 2 --dry-run
+done
 ln -s new.svg new.h5
 for picture in new.h5 new.svg; do
   expect 2 '' 'train: -m new.h5: is also the file of --plot, and *' "$train" "${small[@]}" -t a.en a.fr -v vocab -m new.h5 --plot "$picture"

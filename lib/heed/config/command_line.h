@@ -34,6 +34,9 @@ struct ToolInfo {
   std::span<const PeerOption> peers = {};
   /// Whether several processes of the tool, which a launcher such as mpirun has started, work together.
   bool has_ranks = false;
+  /// Describes the file `path` if the options let the tool write or remove it though no option names it, such as "a
+  /// file of --keep-best"; returns an empty text for all other files. Null for a tool that writes no such files.
+  std::string (*further_file)(const FieldList& fields, const std::string& path) = nullptr;
 };
 
 /// The options that every tool has.

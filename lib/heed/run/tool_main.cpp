@@ -64,7 +64,7 @@ std::vector<OptionFile> files_of(const FieldList& fields) {
 
 /// Throws UsageError where a file that the program writes is also another file of its options. If this process `writes`
 /// the files, throws Error where one cannot appear, which the program would otherwise notice at its end.
-void check_files(const FieldList& fields, bool writes) {
+void check_files(const ToolInfo& tool, const FieldList& fields, bool writes) {
   const std::vector<OptionFile> files = files_of(fields);
   for (const OptionFile& written : files) {
     if (written.use == FileUse::read || is_special(written.path)) continue;
@@ -73,6 +73,12 @@ void check_files(const FieldList& fields, bool writes) {
         throw UsageError(written.option + " " + written.path + ": is also the file of " + other.option +
                          ", and one would spoil the other (name another file)");
     if (writes && written.use == FileUse::written) check_writable(written.path);
+  }
+  for (const OptionFile& file : files) {
+    const std::string further = tool.further_file ? tool.further_file(fields, file.path) : "";
+    if (!further.empty())
+      throw UsageError(file.option + " " + file.path + ": is also " + further +
+                       ", and one would spoil the other (name another file)");
   }
 }
 
@@ -106,7 +112,7 @@ int tool_main(const ToolInfo& tool, FieldList& fields, const CommonOptions& comm
       }
     }
     const bool writes = !tool.has_ranks || launched_rank() == 0;
-    check_files(fields, writes);
+    check_files(tool, fields, writes);
     if (!common.log.empty()) log_file = open_for_appending(common.log);
     Log log(log_file ? *log_file : std::cerr, name, verbosity(common),
             !log_file && shows_status_lines(STDERR_FILENO) ? STDERR_FILENO : -1);

@@ -155,7 +155,8 @@ ToolInfo train_tool_info() {
                        "--task transformer-tiny --after 20e",
                        "train --check -t train.en train.fr -v vocab --task transformer-base"},
           .peers = train_peer_options(),
-          .has_ranks = true};
+          .has_ranks = true,
+          .further_file = file_beside_model};
 }
 
 }  // namespace heed

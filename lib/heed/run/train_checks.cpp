@@ -11,6 +11,8 @@
 #include "heed/base/streams.h"
 #include "heed/cost/cluster.h"
 #include "heed/model/model_config.h"
+#include "heed/train/model_files.h"
+#include "heed/train/model_lock.h"
 #include "heed/train/training_length.h"
 
 namespace heed {
@@ -144,6 +146,27 @@ void check_options(const TrainOptions& options, int ranks) {
   check_useless(options);
   if (ranks > 1) check_input(options);
   if (options.average.empty()) check_training(options);
+}
+
+std::string file_beside_model(const FieldList& fields, const std::string& path) {
+  const auto text = [&](const char* option) {
+    const std::vector<std::string> words = fields.find(option)->get_text();
+    return words.empty() ? "" : words[0];
+  };
+  const auto is_on = [&](const char* option) { return text(option) != "0" && text(option) != "false"; };
+  for (const auto& [option, name] : {std::pair("model", "-m"), {"output", "-o"}}) {
+    const std::string file = text(option);
+    if (!file.empty() && !is_special(file) && is_same_path(path, lock_file(file)))
+      return std::string("the lock file of ") + name + " " + file;
+  }
+  const std::string model = text("model");
+  if (model.empty()) return "";
+  if (is_on("keep-best"))
+    for (const std::string_view metric : kValidationMetrics)
+      if (is_same_path(path, model_file_variant(model, "best-" + std::string(metric)))) return "a file of --keep-best";
+  for (const char* option : {"keep-last", "average-last"})
+    if (is_on(option) && update_of_kept_model(model, path)) return std::string("a file of --") + option;
+  return "";
 }
 
 }  // namespace heed

@@ -9,4 +9,9 @@ namespace heed {
 /// together.
 void check_options(const TrainOptions& options, int ranks);
 
+/// Describes the file `path` if it is one that `train` writes or removes beside the model: "a file of --keep-best", "a
+/// file of --keep-last" or "the lock file of -m m.h5". Returns an empty text for all other files. `fields` are those of
+/// TrainOptions.
+std::string file_beside_model(const FieldList& fields, const std::string& path);
+
 }  // namespace heed

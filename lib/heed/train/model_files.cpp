@@ -1,7 +1,10 @@
 #include "heed/train/model_files.h"
 
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
 
+#include "heed/base/streams.h"
 #include "heed/train/resume.h"
 
 namespace heed {
@@ -14,6 +17,18 @@ std::string model_file_variant(const std::string& path, const std::string& what)
 
 std::string kept_model_file(const std::string& path, std::int64_t update) {
   return model_file_variant(path, "update-" + std::to_string(update));
+}
+
+std::optional<std::int64_t> update_of_kept_model(const std::string& path, const std::string& file) {
+  if (is_special(file)) return std::nullopt;
+  const std::string name = std::filesystem::path(target_of_output(file)).filename();
+  constexpr std::string_view kMark = ".update-";
+  const std::size_t mark = name.rfind(kMark);
+  if (mark == std::string::npos) return std::nullopt;
+  std::int64_t update = -1;
+  const auto [end, error] = std::from_chars(name.data() + mark + kMark.size(), name.data() + name.size(), update);
+  if (error != std::errc() || update < 0 || !is_same_path(file, kept_model_file(path, update))) return std::nullopt;
+  return update;
 }
 
 Checkpoint average_checkpoints(const std::vector<std::string>& paths) {

@@ -66,8 +66,12 @@ bool is_temporary(std::string_view name, std::string_view stem) {
 
 }  // namespace
 
+std::string lock_file(const std::string& model) {
+  return stem_of_model(model) + ".lock";
+}
+
 ModelLock::ModelLock(const std::string& model, const std::string& option, Log& log) {
-  const std::string file = stem_of_model(model) + ".lock";
+  const std::string file = lock_file(model);
   while (true) {
     fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd_ < 0) throw Error(Position{model}, "cannot be written: " + errno_text());

@@ -8,6 +8,10 @@
 
 namespace heed {
 
+/// Returns the path of the lock file of `model`: "folder/.model.h5.lock". When `model` is a symbolic link, the lock
+/// file lies beside the link's target. Throws Error when `model` is no regular file.
+std::string lock_file(const std::string& model);
+
 /// Keeps other processes from training the same model while the ModelLock exists: two trainings would overwrite each
 /// other's checkpoints. The lock is a lock by flock(2) on the file `.MODEL.h5.lock` in the model's folder. The kernel
 /// releases the lock when the process ends, even by `kill -9`; a lock file that such a process leaves behind is not
