@@ -21,7 +21,8 @@ namespace heed {
 namespace {
 
 constexpr int kNoLengthLimit = 1 << 30;
-constexpr const char *kWindow = "--shuffle-window", *kValidationText = "the validation text's fingerprint";
+constexpr const char *kWindow = "--shuffle-window", *kPretrained = "--pretrained-model",
+                     *kValidationText = "the validation text's fingerprint";
 
 /// Returns the precision of training on a GPU or a CPU. `automatic` chooses bfloat16 on GPUs, and on processors that
 /// compute bfloat16 fast.
@@ -276,13 +277,25 @@ Checkpoint TrainSession::new_checkpoint() const {
   return {std::move(model), std::move(parameters), source_, target_};
 }
 
-/// Returns the settings that decide the result of training: options, and the fingerprint of the training text.
+/// Returns the value of a setting in the state of the training; null if the state does not have the setting.
+const std::string* TrainSession::stored_setting(const std::string& name) const {
+  const auto& settings = run_->state.settings;
+  const auto found = std::ranges::find(settings, name, &std::pair<std::string, std::string>::first);
+  return found == settings.end() ? nullptr : &found->second;
+}
+
+/// Returns the settings that decide the result of training: options, and the fingerprint of the training text. A
+/// training that goes on does not read the pretrained model, which therefore need not be given again.
 std::vector<RunSetting> TrainSession::settings() const {
   TrainOptions copy = options_;
+  const std::string* const pretrained_before = stored_setting(kPretrained);
+  const std::string pretrained = !options_.pretrained_model.empty() ? options_.pretrained_model
+                                 : pretrained_before                ? *pretrained_before
+                                                                    : kNotSet;
   std::vector<RunSetting> out = {
       {kWindow, text_of(*FieldList::of(copy.batch).find("shuffle-window")), true},
       {"the training text's fingerprint", digits(corpus_->fingerprint()), true},
-      {"--pretrained-model", options_.pretrained_model.empty() ? kNotSet : options_.pretrained_model},
+      {kPretrained, pretrained},
       {"the precision", precision_ == Precision::float32 ? "float32" : "bfloat16"},
   };
   const auto add = [&](const FieldList& fields, const FieldList& defaults) {
@@ -304,9 +317,8 @@ std::vector<RunSetting> TrainSession::settings() const {
 /// Forgets the scores of earlier validations where they are those of another text. A file of an older heed does not
 /// tell of which text they are.
 void TrainSession::forget_other_validations() {
-  const auto& settings = run_->state.settings;
-  const auto before = std::ranges::find(settings, kValidationText, &std::pair<std::string, std::string>::first);
-  if (!options_.valid_sets.empty() && before != settings.end() && before->second != digits(valid_corpus_.fingerprint()))
+  const std::string* const before = stored_setting(kValidationText);
+  if (!options_.valid_sets.empty() && before && *before != digits(valid_corpus_.fingerprint()))
     forget_validations(run_->state, "the text of --valid-sets", log_);
 }
 

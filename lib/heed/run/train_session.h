@@ -89,6 +89,7 @@ class TrainSession {
  private:
   Checkpoint new_checkpoint() const;
   std::vector<RunSetting> settings() const;
+  const std::string* stored_setting(const std::string& name) const;
   void forget_other_validations();
   void check_sampling() const;
   void check_consistency() const;
