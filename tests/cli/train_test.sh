@@ -251,6 +251,12 @@ expect 1 '' '*update 2: the loss is not finite*validation after update 2: *bleu 
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m wild.h5 --optimizer sgd -l 1e19 --clip-norm 0 --lr-warmup 0 --after 12u \
   --valid-sets a.tsv --valid-freq 2u --valid-metrics perplexity bleu
 
+# --check counts updates that are not finite.
+diverging=("${small[@]}" -t a.en a.fr -v vocab --optimizer sgd -l 1e30 --clip-norm 0 --lr-warmup 0)
+expect 0 $'*\n! updates not finite          20 of 20 (lower --learn-rate)\n*' '*' "$train" "${diverging[@]}" --check
+expect 0 '*' '*' "$train" "${small[@]}" -t a.en a.fr -v vocab --check
+grep -q 'not finite' stdout && fail "--check counts updates that are finite: $(cat stdout)"
+
 # A training that ended by early stopping stays finished, also when the file of the best model is missing.
 early=("$train" "${small[@]}" -t a.en a.fr -v vocab --valid-sets a.en a.fr -m early.h5 -l 1e-30 --valid-freq 1u --after 100u
   --early-stopping 2 --keep-best)

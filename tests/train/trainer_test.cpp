@@ -639,6 +639,24 @@ TEST_CASE("parameters that are not finite are never saved") {
   CHECK(!std::filesystem::exists(run.path));
 }
 
+TEST_CASE("trial updates that are not finite are counted, and the trial goes on") {
+  const TemporaryFolder folder("heed_trainer_trial");
+  for (const int most_submitted : {0, 2}) {
+    SmallRun run(folder / "m.h5");
+    run.most_submitted = most_submitted;
+    run.prepare();
+    int calls = 0;
+    Trainer& trainer = run.prepare(hooked(*run.state, [&] { return ++calls % 4 == 3; }));
+    const Trainer::Trial trial = trainer.try_updates(8);
+    CHECK(trial.tokens_per_second > 0);
+    CHECK(trial.not_finite == 2);
+    // An update that was submitted before the result of a bad one was known is given up.
+    CHECK(trial.updates == (most_submitted > 0 ? 6 : 8));
+    CHECK(run.state->state.optimizer_step == (most_submitted > 0 ? 5 : 7));
+  }
+  CHECK(folder.files().empty());
+}
+
 TEST_CASE("options that need validation or an end say so") {
   const TemporaryFolder folder("heed_trainer_options");
   SmallRun run(folder / "m.h5");

@@ -183,12 +183,16 @@ void print_check(TrainSession& session, Log& log, std::ostream& out) {
   out.flush();
   table.line("model", describe_model(session));
   out.flush();
-  const double speed = trainer.measure_speed(kUpdates);
+  const Trainer::Trial trial = trainer.try_updates(kUpdates);
+  const double speed = trial.tokens_per_second;
   table.line("batches an epoch", format_count(session.epoch_batches()));
   print_learning_rate(session, table);
   table.line("memory", text("%.1f MB", static_cast<double>(session.memory()) / 1e6));
   table.line("speed",
              format_count(std::llround(speed)) + " target tokens/s, over " + std::to_string(kUpdates) + " updates");
+  if (trial.not_finite > 0)
+    table.line("updates not finite",
+               format_count(trial.not_finite) + " of " + format_count(trial.updates) + " (lower --learn-rate)", true);
   const TrainingLength after("--after", session.options().run.after);
   const double epoch_seconds = static_cast<double>(session.epoch_tokens()) / speed;
   const double seconds = after.unit() == TrainingLength::Unit::hours

@@ -514,8 +514,9 @@ Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
   return Outcome::finished;
 }
 
-double Trainer::measure_speed(int updates) {
+Trainer::Trial Trainer::try_updates(int updates) {
   // The first update, which allocates memory, is not timed.
+  Trial trial;
   Clock::time_point start;
   std::int64_t before = 0;
   for (int i = 0; i <= updates; ++i) {
@@ -523,13 +524,21 @@ double Trainer::measure_speed(int updates) {
     const std::size_t left = i == 0 || i == updates ? 0 : static_cast<std::size_t>(step_->most_submitted() - 1);
     while (submitted_.size() > left) {
       submitted_.pop_front();
-      if (!step_->collect().applied) submitted_.clear();
+      const bool applied = step_->collect().applied;
+      if (applied)
+        ++state().optimizer_step;
+      else
+        submitted_.clear();
+      if (i == 0) continue;
+      ++trial.updates;
+      trial.not_finite += applied ? 0 : 1;
     }
     if (i > 0) continue;
     start = Clock::now();
     before = state().target_tokens;
   }
-  return static_cast<double>(state().target_tokens - before) / seconds_since(start);
+  trial.tokens_per_second = static_cast<double>(state().target_tokens - before) / seconds_since(start);
+  return trial;
 }
 
 }  // namespace heed

@@ -50,9 +50,14 @@ class Trainer {
   /// state saved. Throws Error when training diverges and neither skipped updates nor rollbacks help.
   Outcome run(const InterruptGuard& interrupts);
 
-  /// Computes `updates` updates, without saving, validating or reporting, to measure their speed. Returns target tokens
-  /// per second.
-  double measure_speed(int updates);
+  /// How updates went that try_updates() has computed.
+  struct Trial {
+    double tokens_per_second = 0;  ///< target tokens per second
+    int updates = 0;               ///< how many results are known
+    int not_finite = 0;            ///< how many of these updates had a loss or gradient that is not finite
+  };
+  /// Computes `updates` updates, after one that does not count, without saving, validating or reporting.
+  Trial try_updates(int updates);
 
   /// Returns the number of batches in the present window of the present epoch. Loads the window and sorts its examples
   /// into batches when it is new.
