@@ -82,8 +82,14 @@ expect 2 '' 'train: unknown option --drop-out: did you mean --dropout?' "$train"
 expect 2 '' "train: --optimizer 'adm': must be one of adam, adamw, sgd" "$train" --optimizer adm
 expect 2 '' 'train: --dim-emb 30 is not a multiple of --transformer-heads 4' \
   "$train" -t a.en a.fr -v vocab -m x.h5 --task transformer-tiny --dim-emb 30
-expect 2 '' 'train: --early-stopping needs something to validate on (give --valid-sets)' \
-  "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --early-stopping 2
+# What needs no text is wrong before the text is read.
+early() { expect "$1" '' "train: $2" "$train" "${small[@]}" -t missing missing -v vocab -m x.h5 "${@:3}"; }
+early 2 '--early-stopping needs something to validate on (give --valid-sets)' --early-stopping 2
+early 2 '--keep-best needs something to validate on (give --valid-sets)' --keep-best
+early 2 '--plot-with needs a picture to draw (give --plot FILE.svg)' --plot-with m.h5
+early 2 '--lr-schedule linear needs an end that is the same in every run (give --after in e, u or t)' --lr-schedule linear --after 8h
+early 1 'missing.h5: cannot open: No such file or directory*' --plot curve.svg --plot-with m.h5 missing.h5
+early 1 'c.h5: holds no state of a training that could be drawn (--plot-with)' --plot curve.svg --plot-with c.h5
 expect 2 '' 'train: --average needs a file to write (-o C.h5)' "$train" --average m.h5
 expect 2 '' 'train: --check and --dry-run exclude each other (give one of them)' \
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --check --dry-run
@@ -256,6 +262,16 @@ diverging=("${small[@]}" -t a.en a.fr -v vocab --optimizer sgd -l 1e30 --clip-no
 expect 0 $'*\n! updates not finite          20 of 20 (lower --learn-rate)\n*' '*' "$train" "${diverging[@]}" --check
 expect 0 '*' '*' "$train" "${small[@]}" -t a.en a.fr -v vocab --check
 grep -q 'not finite' stdout && fail "--check counts updates that are finite: $(cat stdout)"
+
+# The curves of models of one name have the names of their folders.
+mkdir left right
+for side in left right; do
+  "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m $side/m.h5 --after 1e || fail "train: exit $?"
+done
+"$train" "${small[@]}" -q -t a.en a.fr -v vocab -m third.h5 --after 1e --plot both.svg --plot-with left/m.h5 right/m.h5 || fail "--plot-with: exit $?"
+for name in left/m right/m third; do
+  grep -qF ">$name<" both.svg || fail "no curve of $name"
+done
 
 # A training that ended by early stopping stays finished, also when the file of the best model is missing.
 early=("$train" "${small[@]}" -t a.en a.fr -v vocab --valid-sets a.en a.fr -m early.h5 -l 1e-30 --valid-freq 1u --after 100u

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "heed/model/transformer.h"
+#include "heed/train/learning_curve.h"
 #include "heed/train/model_files.h"
 #include "heed/train/trainer.h"
 
@@ -173,9 +174,9 @@ struct SmallRun {
     validator.emplace(held_out, std::vector<std::string>{}, run.valid_metrics, *workers, TranslateCorpus());
     reporter.emplace(run.log_format, out, log);
     trainer.reset();
-    trainer = std::make_unique<Trainer>(
-        Trainer::Parts{path, *state, windows, used, &*validator, pool, *reporter, log, pretrained_model}, batch, run,
-        optimizer.resolve());
+    trainer = std::make_unique<Trainer>(Trainer::Parts{path, *state, windows, used, &*validator, pool, *reporter, log,
+                                                       pretrained_model, load_compared_trainings(run.plot_with)},
+                                        batch, run, optimizer.resolve());
     return *trainer;
   }
   Trainer::Outcome go(const BatchLoss& loss = {}) {

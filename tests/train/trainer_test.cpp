@@ -657,16 +657,6 @@ TEST_CASE("trial updates that are not finite are counted, and the trial goes on"
   CHECK(folder.files().empty());
 }
 
-TEST_CASE("options that need validation or an end say so") {
-  const TemporaryFolder folder("heed_trainer_options");
-  SmallRun run(folder / "m.h5");
-  run.optimizer.lr_schedule = ScheduleKind::linear;
-  run.run.after = "1h";
-  CHECK_THROWS_WITH_AS(run.prepare(),
-                       "--lr-schedule linear needs an end that is the same in every run (give --after in e, u or t)",
-                       UsageError);
-}
-
 TEST_CASE("the history stays small and keeps its mean") {
   TrainingState state;
   double sum = 0;
@@ -701,12 +691,19 @@ TEST_CASE("a picture compares trainings by their validation, or by their loss wh
   CHECK(second.go() == Trainer::Outcome::finished);
   CHECK(std::filesystem::exists(second.run.plot));
 
-  second.run.plot.clear();
-  CHECK_THROWS_WITH_AS(second.go(), "--plot-with needs a picture to draw (give --plot FILE.svg)", UsageError);
-  second.run.plot = folder / "both.svg";
-  save_checkpoint(folder / "bare.h5", first.state->checkpoint);
-  second.run.plot_with = {folder / "bare.h5"};
-  CHECK_THROWS_AS(second.go(), Error);
+  const std::string bare = folder / "bare.h5";
+  save_checkpoint(bare, first.state->checkpoint);
+  CHECK_THROWS_WITH_AS(load_compared_trainings({bare}),
+                       (bare + ": holds no state of a training that could be drawn (--plot-with)").c_str(), Error);
+}
+
+TEST_CASE("equal names in a picture have as many folders before them as tell them apart") {
+  using Names = std::vector<std::string>;
+  CHECK(names_in_plot({"x/a.h5", "y/b.h5", "c"}) == Names{"a", "b", "c"});
+  CHECK(names_in_plot({"x/m.h5", "y/m.h5", "y/n.h5"}) == Names{"x/m", "y/m", "n"});
+  CHECK(names_in_plot({"a/x/m.h5", "b/x/m.h5", "c/y/m.h5"}) == Names{"a/x/m", "b/x/m", "y/m"});
+  CHECK(names_in_plot({"m.h5", "x/m.h5", "../m.h5", "/m.h5"}) == Names{"m", "x/m", "../m", "m"});
+  CHECK(names_in_plot({"m.h5", "./m.h5"}) == Names{"m", "m"});  // the same file
 }
 
 TEST_CASE("a learning curve draws entropies on the left, and every other metric of validations on the right") {

@@ -124,7 +124,17 @@ void check_training(const TrainOptions& options) {
   if (options.batch.r_drop > 0 && !options.batch.teacher.empty())
     throw UsageError("--r-drop and --teacher exclude each other: both give the predictions something to agree with");
   options.optimizer.validate();
-  TrainingLength("--after", options.run.after);
+  const TrainingLength after("--after", options.run.after);
+  const Schedule schedule{.kind = options.optimizer.lr_schedule};
+  if (schedule.needs_end() && after.unit() == TrainingLength::Unit::hours)
+    throw UsageError("--lr-schedule " + std::string(enum_name(schedule.kind)) +
+                     " needs an end that is the same in every run (give --after in e, u or t)");
+  if (options.run.early_stopping > 0 && options.valid_sets.empty())
+    throw UsageError("--early-stopping needs something to validate on (give --valid-sets)");
+  if (options.run.keep_best && options.valid_sets.empty())
+    throw UsageError("--keep-best needs something to validate on (give --valid-sets)");
+  if (!options.run.plot_with.empty() && options.run.plot.empty())
+    throw UsageError("--plot-with needs a picture to draw (give --plot FILE.svg)");
   TrainingLength("--valid-freq", options.run.valid_freq);
   if (options.run.save_freq) TrainingLength("--save-freq", *options.run.save_freq);
   if (options.run.disp_freq) TrainingLength("--disp-freq", *options.run.disp_freq);

@@ -15,6 +15,7 @@
 #include "heed/text/strings/unicode.h"
 #include "heed/text/trees/linear_tree.h"
 #include "heed/train/gpu_workers.h"
+#include "heed/train/learning_curve.h"
 #include "heed/train/model_files.h"
 
 namespace heed {
@@ -77,6 +78,7 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
     : options_(options),
       log_(log),
       ranks_(ranks),
+      compared_(load_compared_trainings(options.run.plot_with)),
       pool_(thread_count(options.threads)),
       source_(source_text()),
       target_(target_text(in)),
@@ -485,9 +487,9 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
     const Examples& held_out = valid_images_ ? static_cast<const Examples&>(*valid_images_) : valid_corpus_;
     validator_.emplace(held_out, valid_lines_, options_.run.valid_metrics, *workers_, translate, bleu);
   }
-  return Trainer(
-      {options_.model, *run_, windows(), *workers_, validator(), pool_, reporter, log_, options_.pretrained_model},
-      options_.batch, options_.run, optimizer_);
+  return Trainer({options_.model, *run_, windows(), *workers_, validator(), pool_, reporter, log_,
+                  options_.pretrained_model, compared_},
+                 options_.batch, options_.run, optimizer_);
 }
 
 std::int64_t TrainSession::memory() const {

@@ -24,8 +24,8 @@ namespace heed {
 /// All objects that `train` works with, made from the options: text models, corpora, model, threads.
 class TrainSession {
  public:
-  /// Reads the vocabularies and opens the training text. Throws the same errors as run_train(). `ranks` are the
-  /// processes that train together.
+  /// Reads the trainings of --plot-with and the vocabularies, and opens the training text. Throws the same errors as
+  /// run_train(). `ranks` are the processes that train together.
   /// `gpu` is the number of the GPU on which this rank computes its updates, if any.
   TrainSession(const TrainOptions& options, std::istream& in, Log& log, Communicator& ranks, std::optional<int> gpu);
 
@@ -111,6 +111,7 @@ class TrainSession {
   const TrainOptions& options_;
   Log& log_;
   Communicator& ranks_;
+  std::vector<std::pair<std::string, TrainingState>> compared_;  // of --plot-with, by the model files
   ThreadPool pool_;
   TextModel source_, target_;
   ModelConfig config_;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
+#include "heed/checkpoint/checkpoint.h"
 #include "heed/inspect/plot.h"
 #include "heed/train/trainer_options.h"
 
@@ -92,10 +94,45 @@ void plot_learning_curve(const TrainingState& state, const std::string& title, c
   write_plot(path, plot);
 }
 
+std::vector<std::pair<std::string, TrainingState>> load_compared_trainings(const std::vector<std::string>& models) {
+  std::vector<std::pair<std::string, TrainingState>> out;
+  for (const std::string& model : models) {
+    std::optional<TrainingState> state = load_training_state(model);
+    if (!state) throw Error(Position{model}, "holds no state of a training that could be drawn (--plot-with)");
+    out.emplace_back(model, std::move(*state));
+  }
+  return out;
+}
+
+std::vector<std::string> names_in_plot(const std::vector<std::string>& models) {
+  std::vector<std::string> names;
+  std::vector<std::filesystem::path> folders;  // those that are not yet in the name
+  for (const std::string& model : models) {
+    const std::filesystem::path path = std::filesystem::path(model).lexically_normal();
+    names.push_back(path.stem());
+    folders.push_back(path.parent_path());
+  }
+  for (bool changed = true; std::exchange(changed, false);) {
+    const std::vector<std::string> before = names;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (std::ranges::count(before, before[i]) == 1 || !folders[i].has_filename()) continue;
+      names[i] = folders[i].filename().string() + "/" + names[i];
+      folders[i] = folders[i].parent_path();
+      changed = true;
+    }
+  }
+  return names;
+}
+
 void plot_comparison(const std::vector<std::pair<std::string, const TrainingState*>>& trainings,
                      const std::string& path) {
   Plot plot{.title = "", .x_label = "update", .left_label = kCrossEntropy, .right_label = "", .series = {}};
-  for (const auto& [name, state] : trainings) {
+  std::vector<std::string> models;
+  for (const auto& [model, state] : trainings) models.push_back(model);
+  const std::vector<std::string> names = names_in_plot(models);
+  for (std::size_t i = 0; i < trainings.size(); ++i) {
+    const std::string& name = names[i];
+    const TrainingState* const state = trainings[i].second;
     plot.title += (plot.title.empty() ? "" : ", ") + name;
     const std::vector<std::string>& metrics = state->metrics;
     const auto entropy = std::ranges::find_if(metrics, is_entropy);

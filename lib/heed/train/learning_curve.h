@@ -19,8 +19,18 @@ void add_to_history(TrainingState& state, std::int64_t update, double epoch, dou
 /// axis, and the other metrics of the validation, such as BLEU, on the right axis.
 void plot_learning_curve(const TrainingState& state, const std::string& title, const std::string& path);
 
-/// Writes a picture (write_plot()) that compares trainings, given with their names: one curve for each, by update, of
-/// the cross-entropy of validation, or of training where the training validates neither perplexity nor cross-entropy.
+/// Returns the states of the trainings of these models, with the model files. Throws Error if a file cannot be read or
+/// holds no state of a training.
+std::vector<std::pair<std::string, TrainingState>> load_compared_trainings(const std::vector<std::string>& models);
+
+/// Returns the names of trainings in a picture that compares them: the names of the model files without folder and
+/// extension. Equal names have as many folders before them as tell them apart: "a/m.h5" and "b/m.h5" give "a/m" and
+/// "b/m".
+std::vector<std::string> names_in_plot(const std::vector<std::string>& models);
+
+/// Writes a picture (write_plot()) that compares trainings, given with their model files: one curve for each, by
+/// update, of the cross-entropy of validation, or of training where the training validates neither perplexity nor
+/// cross-entropy. names_in_plot() names the curves.
 void plot_comparison(const std::vector<std::pair<std::string, const TrainingState*>>& trainings,
                      const std::string& path);
 

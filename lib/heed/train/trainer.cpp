@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "heed/ops/optimizer_kernels.h"
 #include "heed/train/learning_curve.h"
@@ -26,12 +25,6 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 bool is_better(Metric metric, double score, const BestScore& best) {
   if (larger_is_better(metric)) return best.update < 0 || score > best.score;
   return score < (best.update < 0 ? worst_score(metric) : best.score);
-}
-
-/// Returns the name of a training's curve in a picture that compares trainings: the model file's name without folder
-/// and extension.
-std::string name_in_plot(const std::string& path) {
-  return std::filesystem::path(path).stem().string();
 }
 
 TrainingLength save_frequency(const RunOptions& options) {
@@ -60,13 +53,6 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
       seconds_(seconds_before_),
       status_shown_(started_) {
   if (options.disp_freq) disp_freq_.emplace("--disp-freq", *options.disp_freq);
-  if (optimizer.schedule.needs_end() && after_.unit() == TrainingLength::Unit::hours)
-    throw UsageError("--lr-schedule " + std::string(enum_name(optimizer.schedule.kind)) +
-                     " needs an end that is the same in every run (give --after in e, u or t)");
-  if (options.early_stopping > 0 && !parts.validator)
-    throw UsageError("--early-stopping needs something to validate on (give --valid-sets)");
-  if (options.keep_best && !parts.validator)
-    throw UsageError("--keep-best needs something to validate on (give --valid-sets)");
   if (parts.validator) {
     std::vector<std::string> metrics;
     for (const Metric metric : parts.validator->metrics()) metrics.emplace_back(enum_name(metric));
@@ -75,13 +61,6 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
       state().metrics = metrics;
       state().best.resize(metrics.size());
     }
-  }
-  if (!options.plot_with.empty() && options.plot.empty())
-    throw UsageError("--plot-with needs a picture to draw (give --plot FILE.svg)");
-  for (const std::string& file : options.plot_with) {
-    std::optional<TrainingState> other = load_training_state(file);
-    if (!other) throw Error(Position{file}, "holds no state of a training that could be drawn (--plot-with)");
-    compared_.emplace_back(name_in_plot(file), std::move(*other));
   }
   step_->take_over();
   find_place_in_epoch();
@@ -376,10 +355,10 @@ bool Trainer::stalled() {
 
 void Trainer::plot() {
   if (options_.plot.empty() || !is_first()) return;
-  if (compared_.empty()) return plot_learning_curve(state(), parts_.path, options_.plot);
+  if (parts_.compared.empty()) return plot_learning_curve(state(), parts_.path, options_.plot);
   std::vector<std::pair<std::string, const TrainingState*>> trainings;
-  for (const auto& [name, other] : compared_) trainings.emplace_back(name, &other);
-  trainings.emplace_back(name_in_plot(parts_.path), &state());
+  for (const auto& [model, other] : parts_.compared) trainings.emplace_back(model, &other);
+  trainings.emplace_back(parts_.path, &state());
   plot_comparison(trainings, options_.plot);
 }
 

@@ -4,6 +4,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "heed/base/signals.h"
@@ -35,9 +36,12 @@ class Trainer {
     Log& log;
     /// The model whose parameters the training began with (--pretrained-model); empty without one.
     std::string pretrained_model = {};
+    /// The states of other trainings that the picture compares with this one, by their model files (--plot-with).
+    std::vector<std::pair<std::string, TrainingState>> compared = {};
   };
 
-  /// Throws UsageError when the options contradict each other, such as --keep-best without a validator.
+  /// RunOptions::early_stopping and keep_best need a validator. A schedule that needs the end of the training needs
+  /// another unit than hours in RunOptions::after.
   Trainer(const Parts& parts, const BatchOptions& batch_options, const RunOptions& options,
           const OptimizerSettings& optimizer);
 
@@ -141,8 +145,6 @@ class Trainer {
   TrainingProgress shown_progress_;
   double last_norm_ = 0;
   Clock::time_point status_shown_;
-  // The states of the trainings of --plot-with, by the names of the model files.
-  std::vector<std::pair<std::string, TrainingState>> compared_;
 };
 
 }  // namespace heed
