@@ -58,6 +58,9 @@ TrainingState example() {
   state.validations = {{120, 121.5, {122.5, 123.5}}, {124, 125.5, {126.5, 127.5}}};
   state.best = {{126.5, 5128, 129}, {127.5, -1, 130}};
   state.kept_updates = {131, 132, 3990};
+  state.requested_updates = {132, 3990};
+  state.averaged_models = 133;
+  state.validation_due = true;
   state.settings = {{"--seed", "101"}, {"a text", "with spaces, and 1 000 000 numbers"}};
   return state;
 }
@@ -86,6 +89,9 @@ TEST_CASE("training state: what is written is read") {
   CHECK(read.validations.at(1).scores == std::vector<double>{126.5, 127.5});
   CHECK(read.best.at(0).update == 5128);
   CHECK(read.settings == state.settings);
+  CHECK(read.requested_updates == state.requested_updates);
+  CHECK(read.averaged_models == 133);
+  CHECK(read.validation_due);
 }
 
 TEST_CASE("training state: version 0 is read, and does not say how many batches an epoch has") {
@@ -99,6 +105,9 @@ TEST_CASE("training state: version 0 is read, and does not say how many batches 
   CHECK(state.validations.at(1).scores == std::vector<double>{1.66617749272719749e+02, 0});
   CHECK(state.best.at(1).stalled == 1);
   CHECK(state.kept_updates == std::vector<std::int64_t>{4, 8});
+  CHECK(state.requested_updates == state.kept_updates);  // rather than files being removed that the user wants
+  CHECK(state.averaged_models == 0);
+  CHECK(!state.validation_due);
   CHECK(state.settings.size() == 18);
   CHECK(state.settings.back() == std::pair<std::string, std::string>{"--weight-decay", "0"});
   CHECK(state_message(write_training_state(state)) == "no error");
@@ -142,7 +151,10 @@ TEST_CASE("training state: no field is believed") {
            {" 129 ", " -3 ", "best 1: stalled is -3, not 0 to " + most},
            {" 3 0 131 132 3990 ", " 3 0 132 132 3990 ", "kept_updates 2 is 132, not 133 to 4000"},
            {" 3 0 131 132 3990 ", " 3 0 131 132 4001 ", "kept_updates 3 is 4001, not 133 to 4000"},
-           {" 3 0 131 132 3990 ", " 3 0 -1 132 3990 ", "kept_updates 1 is -1, not 0 to 4000"}}) {
+           {" 3 0 131 132 3990 ", " 3 0 -1 132 3990 ", "kept_updates 1 is -1, not 0 to 4000"},
+           {" 2 0 132 3990 133 ", " 2 0 133 3990 133 ", "requested_updates 1 is 133, which is not among kept_updates"},
+           {" 2 0 132 3990 133 ", " 2 0 132 132 133 ", "requested_updates 2 is 132, not 133 to 4000"},
+           {" 2 0 132 3990 133 ", " 2 0 132 3990 -1 ", "averaged_models is -1, not 0 to " + most}}) {
     CAPTURE(from);
     CHECK(state_message(replaced(bytes, from, to)) == "m.h5: /training/state: " + what + advice);
   }

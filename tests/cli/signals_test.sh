@@ -80,6 +80,41 @@ got=$?
 [ "$got" -eq 75 ] || fail "Ctrl-C with a broken pipe for messages: train: exit $got"
 [ -s piped.h5 ] || fail "Ctrl-C with a broken pipe for messages: train has not saved"
 
+# While train reads the text, a signal ends it before it has changed anything.
+"$HEED_BIN/train" -j 1 --tsv - -v vocab -m unread.h5 --task transformer-tiny --after 1u <input 2>stderr &
+exec 3>input
+paste a.en a.fr >&3
+for _ in $(seq 300); do
+  [ -e .unread.h5.lock ] && break
+  sleep 0.02
+done
+sleep 0.2
+kill -TERM $!
+exec 3>&-
+wait $!
+got=$?
+[ "$got" -eq 75 ] || fail "SIGTERM while the text is read: train: exit $got ($(cat stderr))"
+grep -qxF 'train: interrupted before the training began; no file has changed (give the same command again)' stderr ||
+  fail "SIGTERM while the text is read: train: $(cat stderr)"
+[ -z "$(find . -name '*unread*')" ] || fail "SIGTERM while the text is read: train leaves $(find . -name '*unread*')"
+
+# A signal ends a validation, and the state is saved; the same command then does the validation.
+validated=("$HEED_BIN/train" -q -j 1 -t a.en a.fr -v vocab --valid-sets valid.tsv -m validated.h5 --task transformer-tiny
+  --enc-depth 1 --dec-depth 1 --dim-emb 16 --transformer-dim-ffn 16 --after 1u --disp-freq 1u --log-format tsv)
+head -n 3000 <(paste "$HEED_SOURCE/data/train.en" "$HEED_SOURCE/data/train.fr") >valid.tsv
+"${validated[@]}" >records 2>stderr &
+for _ in $(seq 500); do
+  grep -q '^update' records && break
+  sleep 0.02
+done
+kill -TERM $!
+wait $!
+got=$?
+[ "$got" -eq 75 ] && [ -s validated.h5 ] || fail "SIGTERM in a validation: train: exit $got ($(cat stderr))"
+grep -q '^validation' records && fail "a signal does not end a validation: $(cat records)"
+"${validated[@]}" >records 2>stderr || fail "after SIGTERM in a validation: train: exit $? ($(cat stderr))"
+[ "$(cut -f 1 records | tr '\n' ' ')" = 'event validation saved finished ' ] || fail "after SIGTERM in a validation: $(cat records)"
+
 # The first Ctrl-C saves a training, the second ends it, even during saving. Neither leaves a temporary file. oneDNN's
 # products of AVX2 do not bear a handler on their stack, so half of the trainings use them where the processor can.
 avx2=$(grep -qw avx2 /proc/cpuinfo && echo avx2)

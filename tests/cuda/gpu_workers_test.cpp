@@ -42,7 +42,7 @@ void train_on(TrainingWorkers& workers, const OptimizerSettings& settings, const
   step->gather_memory();
   std::vector<Shard> shards;
   cut_into_shards(corpus, batches[0], shards);
-  to.evaluated = workers.evaluate(to.parameters, corpus, shards);
+  to.evaluated = workers.evaluate(to.parameters, corpus, shards, nullptr);
 }
 
 double largest_difference(std::span<const float> a, std::span<const float> b) {

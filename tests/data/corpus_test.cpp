@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <csignal>
 #include <sstream>
 
 #include "heed/data/corpus_statistics.h"
@@ -114,4 +115,25 @@ TEST_CASE("statistics find duplicates, copies, outliers and overlap") {
   CHECK(statistics.target.median == 2);
   CHECK(corpus_statistics(out.corpus, false).copies == 0);
   CHECK(count_overlap(out.corpus, encode("a\ta\nb\ta\na b\tc\n", {}).corpus) == 2);
+}
+
+TEST_CASE("a signal ends the reading of a text, also at its end") {
+  for (const bool long_text : {false, true}) {
+    CAPTURE(long_text);
+    std::string tsv;
+    for (int i = 0; i < (long_text ? 20000 : 1); ++i) tsv += "a b\tc\n";
+    std::istringstream in(tsv);
+    std::ostringstream messages;
+    Log log(messages, "t");
+    PairReader reader("-", in, InvalidUtf8::replace);
+    ThreadPool pool(1);
+    const TextModel model = letters();
+    CorpusReport report;
+    const InterruptGuard interrupts;
+    std::raise(SIGTERM);
+    CHECK_THROWS_AS(encode_corpus({.reader = reader, .source = model, .target = model, .interrupts = &interrupts}, pool,
+                                  log, report),
+                    Interrupted);
+    CHECK(report.pairs == (long_text ? 16384 : 1));
+  }
 }

@@ -121,8 +121,8 @@ TEST_CASE("evaluation has no dropout and leaves the gradient alone") {
   GradientWorkers workers(model.layout(), loss_of(model), Precision::float32, pool);
   workers.compute(parameters, corpus, shards_of(corpus, batches[0], 2), {}, {});
   const double norm = workers.reduce();
-  const LossSums one = workers.evaluate(parameters, corpus, shards_of(corpus, batches[0], 5));
-  const LossSums two = workers.evaluate(parameters, corpus, shards_of(corpus, batches[0], 2));
+  const LossSums one = workers.evaluate(parameters, corpus, shards_of(corpus, batches[0], 5), nullptr);
+  const LossSums two = workers.evaluate(parameters, corpus, shards_of(corpus, batches[0], 2), nullptr);
   CHECK(one.negative_log_likelihood == doctest::Approx(two.negative_log_likelihood).epsilon(1e-6));
   CHECK(workers.reduce() == norm);
 }

@@ -87,9 +87,9 @@ class LateWorkers final : public TrainingWorkers {
   std::unique_ptr<UpdateStep> make_update_step(const UpdateArrays& arrays) override {
     return std::make_unique<Step>(workers_.make_update_step(arrays), most_submitted_);
   }
-  LossSums evaluate(ParameterValues<float>& parameters, const Examples& examples,
-                    std::span<const Shard> shards) override {
-    return workers_.evaluate(parameters, examples, shards);
+  LossSums evaluate(ParameterValues<float>& parameters, const Examples& examples, std::span<const Shard> shards,
+                    const InterruptGuard* interrupts) override {
+    return workers_.evaluate(parameters, examples, shards, interrupts);
   }
   Communicator& ranks() override { return workers_.ranks(); }
   std::int64_t memory() const override { return workers_.memory(); }

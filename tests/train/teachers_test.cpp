@@ -37,7 +37,7 @@ TEST_CASE("teachers: a student has nothing to learn of what it predicts itself")
     GradientWorkers workers(student.model->layout(), teachers.loss_of(*student.model, share), Precision::float32, pool);
     sums = workers.compute(student.parameters, corpus, shards, {.label_smoothing = 0.1}, {});
     const double norm = workers.reduce();
-    CHECK(workers.evaluate(student.parameters, corpus, shards).negative_log_likelihood ==
+    CHECK(workers.evaluate(student.parameters, corpus, shards, nullptr).negative_log_likelihood ==
           doctest::Approx(sums.negative_log_likelihood));
     return norm;
   };

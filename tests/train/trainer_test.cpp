@@ -90,6 +90,74 @@ TEST_CASE("interrupted anywhere and started again, it ends with the same bits") 
   }
 }
 
+TEST_CASE("a signal ends a validation early, and the resumed training does this validation") {
+  for (const int size : {1, 2}) {
+    CAPTURE(size);
+    const TemporaryFolder folder("heed_trainer_validation_cut");
+    // Trains, with `cut` until the first validation after an update of this run, or until the first validation of the
+    // average. Returns whether the training has finished.
+    std::atomic<bool> average_cut = false;
+    const auto go = [&](const std::string& name, bool cut) {
+      const InterruptGuard interrupts;
+      std::atomic<int> finished = 0;
+      const auto train = [&](Communicator& ranks) {
+        SmallRun run(folder / (name + ".h5"), size == 1 ? 2 : 1);
+        run.ranks = &ranks;
+        run.held_out = mirrored(1000);  // several parts
+        run.run.after = "2e";
+        run.run.valid_freq = "5u";
+        run.run.save_freq = "5u";
+        run.run.average_last = 2;
+        run.run.keep_best = true;
+        run.run.early_stopping = 50;
+        run.batch.exponential_smoothing = 0.01;
+        run.prepare();
+        const auto model = run.state->checkpoint.model;
+        const std::int64_t at = run.state->state.updates;
+        std::atomic<bool> raised = false;
+        const BatchLoss loss = [&, model](Graph<float>& graph, const Batch& batch, const LossOptions& options,
+                                          PendingSums* sums) {
+          const TrainingState& state = run.state->state;
+          const bool here = state.updates > at || (state.finished && !average_cut);
+          if (cut && here && !graph.recording() && ranks.rank() == size - 1 && !raised.exchange(true)) {
+            if (state.finished) average_cut = true;
+            std::raise(SIGTERM);
+          }
+          return model->loss(graph, batch, options, sums);
+        };
+        if (run.prepare(loss).run(interrupts) == Trainer::Outcome::finished) ++finished;
+        return run.parameters();
+      };
+      if (size == 1)
+        train(no_other_ranks());
+      else
+        run_ranks(size, train);
+      CHECK((finished == 0 || finished == size));
+      return finished == size;
+    };
+    CHECK(go("whole", false));
+    int due = 0, starts = 1;
+    const std::string path = folder / "cut.h5";
+    for (; starts < 100 && !go("cut", true); ++starts) due += load_resumable_checkpoint(path)->state.validation_due;
+    const TrainingState whole = load_resumable_checkpoint(folder / "whole.h5")->state,
+                        cut = load_resumable_checkpoint(path)->state;
+    CHECK(saved_parameters(path) == saved_parameters(folder / "whole.h5"));
+    CHECK(saved_parameters(folder / "cut.best-perplexity.h5") == saved_parameters(folder / "whole.best-perplexity.h5"));
+    CHECK(folder.files() ==
+          std::vector<std::string>{"cut.best-perplexity.h5", "cut.h5", "whole.best-perplexity.h5", "whole.h5"});
+    CHECK(cut.best[0].update == whole.best[0].update);
+    CHECK(cut.best[0].stalled == whole.best[0].stalled);
+    CHECK(!cut.validation_due);
+    REQUIRE(cut.validations.size() == whole.validations.size());
+    CHECK(due == std::ssize(whole.validations));
+    CHECK(starts == due + 2);  // the last but one ended within the validation of the average
+    for (std::size_t i = 0; i < whole.validations.size(); ++i) {
+      CHECK(cut.validations[i].update == whole.validations[i].update);
+      CHECK(cut.validations[i].scores == whole.validations[i].scores);
+    }
+  }
+}
+
 TEST_CASE("a run that is killed goes on from the last save and ends with the same bits") {
   const TemporaryFolder folder("heed_trainer_killed");
   SmallRun whole(folder / "whole.h5"), cut(folder / "cut.h5");

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <utility>
 
@@ -16,7 +17,8 @@ namespace {
 
 // These variables are global, since a signal handler can only reach global data. caught_signal is the number of the
 // signal that was caught, or 0.
-volatile std::sig_atomic_t caught_signal = 0;
+std::atomic<int> caught_signal = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not wait for a lock");
 constexpr std::array kGuarded = {SIGINT, SIGTERM, SIGPIPE};
 std::array<struct sigaction, kGuarded.size()> handlers_before;
 std::string interrupt_notice;

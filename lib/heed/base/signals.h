@@ -1,6 +1,7 @@
 #pragma once
 
 #include <csignal>
+#include <exception>
 #include <string>
 
 namespace heed {
@@ -25,8 +26,16 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  /// Returns the number of the signal (SIGINT or SIGTERM) that was caught, or 0 if none was caught.
+  /// Returns the number of the signal (SIGINT or SIGTERM) that was caught, or 0 if none was caught. May be called from
+  /// several threads at once.
   int signal() const;
+};
+
+/// The exception of work that has changed nothing yet, such as reading a text, and ends early because an InterruptGuard
+/// has caught a signal.
+class Interrupted : public std::exception {
+ public:
+  const char* what() const noexcept override { return "interrupted"; }
 };
 
 }  // namespace heed

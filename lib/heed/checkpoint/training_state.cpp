@@ -1,5 +1,6 @@
 #include "heed/checkpoint/training_state.h"
 
+#include <algorithm>
 #include <boost/archive/archive_exception.hpp>
 #include <boost/archive/impl/archive_serializer_map.ipp>
 #include <boost/archive/impl/basic_text_iarchive.ipp>
@@ -14,7 +15,7 @@
 
 #include "heed/base/error.h"
 
-BOOST_CLASS_VERSION(heed::TrainingState, 2)
+BOOST_CLASS_VERSION(heed::TrainingState, 3)
 
 namespace heed {
 namespace {
@@ -154,6 +155,16 @@ std::string find_flaw(const TrainingState& state) {
     flaw.require_count(numbered("kept_updates", i), state.kept_updates[i], least, state.updates);
     least = state.kept_updates[i] + 1;
   }
+  least = 0;
+  for (std::size_t i = 0; i < state.requested_updates.size(); ++i) {
+    const std::int64_t update = state.requested_updates[i];
+    const std::string name = numbered("requested_updates", i);
+    flaw.require_count(name, update, least, state.updates);
+    flaw.require(std::ranges::binary_search(state.kept_updates, update),
+                 name + " is " + std::to_string(update) + ", which is not among kept_updates");
+    least = update + 1;
+  }
+  flaw.require_count("averaged_models", state.averaged_models);
   return flaw.text();
 }
 
@@ -182,6 +193,10 @@ void serialize(Archive& archive, TrainingState& state, unsigned version) {
       .validations& state.best& state.kept_updates& state.settings;
   if (version >= 1) archive& state.window_batches;
   if (version >= 2) archive& state.window;
+  if (version >= 3)
+    archive& state.requested_updates& state.averaged_models& state.validation_due;
+  else
+    state.requested_updates = state.kept_updates;
 }
 
 std::string write_training_state(const TrainingState& state) {

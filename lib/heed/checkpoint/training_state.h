@@ -68,6 +68,14 @@ struct TrainingState {
   /// The numbers of the updates after which the weights were saved in files beside the model file and kept
   /// (--keep-last, --average-last), ascending.
   std::vector<std::int64_t> kept_updates;
+  /// Those of kept_updates that --keep-last keeps, ascending. The others are kept only until the average of
+  /// --average-last is made. All, if an old version of heed, which did not tell them apart, wrote the state.
+  std::vector<std::int64_t> requested_updates;
+  /// The number of kept models whose average is the model of the file (--average-last); 0 if the model is no average,
+  /// or if an old version of heed, which did not store this number, wrote the state.
+  std::int64_t averaged_models = 0;
+  /// Whether a validation was due after the last update, and a signal ended it early.
+  bool validation_due = false;
 
   /// The settings of training, as pairs of name and value: options, and the fingerprint (hash) of the training text. A
   /// resumed training compares these settings with the settings of the new run, and tells the user what has changed.

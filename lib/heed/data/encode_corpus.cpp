@@ -251,6 +251,8 @@ std::uint64_t encode_corpus(const CorpusText& text, ThreadPool& pool, Log& log, 
     Progress progress(log, "reading " + reader.name(), "pairs", [&] { return reader.share(); });
     for (bool more = true; more;) {
       run_together(ranks, [&] { more = encoder.next(); });
+      // Ctrl-C also ends the program that writes the text to a pipe, so that the text may be incomplete at its end.
+      if (ranks.any(text.interrupts && text.interrupts->signal() != 0)) throw Interrupted();
       corpus.add(encoder.blocks());
       progress.to(reader.line_number());
       // A rank whose file is longer than the others' reads on, and is found out by its hash.

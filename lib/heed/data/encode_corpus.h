@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "heed/base/signals.h"
 #include "heed/base/threads.h"
 #include "heed/config/fields.h"
 #include "heed/data/parallel_corpus.h"
@@ -65,17 +66,20 @@ struct CorpusText {
   bool links_to_leaves = false;
   /// If not null, receives the target text of each pair that was kept.
   std::vector<std::string>* target_lines = nullptr;
+  /// If not null, a signal that it has caught ends the reading.
+  const InterruptGuard* interrupts = nullptr;
 };
 
 /// Reads all sentence pairs of a text and encodes both sides to token ids on all threads of the pool. Returns the pairs
 /// that the options allow, in input order. Throws Error if no pair is left, if there are more or fewer alignments than
 /// pairs, if an alignment does not fit its pair, or if links_to_leaves does not fit the source's tokens; also throws
-/// Error for a pair that is too long if on_long is OnLong::fail.
+/// Error for a pair that is too long if on_long is OnLong::fail. Throws Interrupted if a signal has come; the text is
+/// read in parts of 16 blocks of 1,024 lines for each rank, and signals are looked for after each part.
 ParallelCorpus encode_corpus(const CorpusText& text, ThreadPool& pool, Log& log, CorpusReport& report);
 
 /// Does the same with all ranks together: every rank reads the text, and encodes its share of the blocks for `corpus`.
-/// The report is about the pairs of all ranks. Returns a hash of the text that this rank has read, or 0 if there are no
-/// other ranks.
+/// The report is about the pairs of all ranks, and a signal to one rank ends the reading on all. Returns a hash of the
+/// text that this rank has read, or 0 if there are no other ranks.
 std::uint64_t encode_corpus(const CorpusText& text, ThreadPool& pool, Log& log, CorpusReport& report,
                             TrainingCorpus& corpus, Communicator& ranks);
 

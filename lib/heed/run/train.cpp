@@ -19,7 +19,7 @@
 namespace heed {
 namespace {
 
-/// The exit code after a signal that interrupted the training; the state is saved.
+/// The exit code after a signal that interrupted the training; the same command goes on with it.
 constexpr int kInterrupted = 75;
 
 /// Returns whether a file exists, can be read as a checkpoint, and holds the state of a training.
@@ -58,7 +58,7 @@ TrainOptions with_defaults(const TrainOptions& options) {
   return out;
 }
 
-/// Trains, as one rank of several or alone.
+/// Trains, as one rank of several or alone. Throws Interrupted after a signal that comes before the training begins.
 int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   Communicator& ranks = self.ranks;
   Log& log = self.log;
@@ -83,7 +83,7 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   std::istream input(ranks.size() > 1 ? &shared : in.rdbuf());
   const std::optional<int> gpu = chosen_gpu(options.device, ranks, log);
   std::optional<TrainSession> made;
-  run_together(ranks, [&] { made.emplace(options, input, log, ranks, gpu); });
+  run_together(ranks, [&] { made.emplace(options, input, log, ranks, gpu, interrupts ? &*interrupts : nullptr); });
   TrainSession& session = *made;
   session.read_texts();
   run_together(ranks, [&] { session.read_validation(input); });
@@ -107,6 +107,7 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   run_together(ranks, [&] { made_trainer.reset(new Trainer(session.make_trainer(reporter))); });
   Trainer& trainer = *made_trainer;
   const TrainingState& state = session.run().state;
+  if (ranks.any(interrupts->signal() != 0)) throw Interrupted();
   if (trainer.already_finished()) {
     log.info(options.model + ": training is finished already: " + state.finish_reason);
     trainer.run(*interrupts);  // trains no more, but draws the picture of --plot
@@ -139,7 +140,12 @@ int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, 
     return describe_options(FieldList::of(copy), FieldList::of(copy.common));
   });
   run_together(self.ranks, [&] { check_options(options, self.ranks.size()); });
-  if (options.average.empty()) return train(options, in, self);
+  if (options.average.empty()) try {
+      return train(options, in, self);
+    } catch (const Interrupted&) {
+      self.log.info("interrupted before the training began; no file has changed (give the same command again)");
+      return self.ranks.rank() == 0 ? kInterrupted : 0;
+    }
   run_on_first(self.ranks, [&] { run_average(options, log); });
   return 0;
 }

@@ -121,8 +121,9 @@ struct TrainOptions {
 
 /// Runs the program `train`: trains options.model, or continues its training; or checks, or averages models. Records of
 /// --log-format tsv and jsonl, --check and --dry-run go to `out`, all other messages to the log. Returns 0 when the
-/// training is finished, and 75 when a signal has interrupted the training and the state is saved. Throws UsageError
-/// when options contradict each other, and Error for bad data.
+/// training is finished, and 75 when a signal has interrupted the training: the state is then saved, or no file has
+/// changed if the signal came while the texts were read. Throws UsageError when options contradict each other, and
+/// Error for bad data.
 int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, Log& log);
 
 /// Returns the name, purpose, usage and examples of `train`, and the option names of other toolkits.

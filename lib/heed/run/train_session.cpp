@@ -74,10 +74,11 @@ std::string digits(std::uint64_t hash) {
 }  // namespace
 
 TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& log, Communicator& ranks,
-                           std::optional<int> gpu)
+                           std::optional<int> gpu, const InterruptGuard* interrupts)
     : options_(options),
       log_(log),
       ranks_(ranks),
+      interrupts_(interrupts),
       compared_(load_compared_trainings(options.run.plot_with)),
       pool_(thread_count(options.threads)),
       source_(source_text()),
@@ -218,7 +219,8 @@ void TrainSession::read_texts() {
                               .target = target_,
                               .options = encode,
                               .alignments = alignments_ ? &*alignments_ : nullptr,
-                              .links_to_leaves = links_to_leaves()},
+                              .links_to_leaves = links_to_leaves(),
+                              .interrupts = interrupts_},
                              pool_, log_, report_, *corpus_, ranks_);
   reader_.reset();
   alignments_.reset();
@@ -262,9 +264,14 @@ void TrainSession::read_validation(std::istream& in) {
   const EncodeOptions encode{longest_sequence(config_).value_or(kNoLengthLimit), OnLong::crop, options_.pretokenized};
   PairReader reader = open_pairs(options_.valid_sets, in, options_);
   CorpusReport report;
-  valid_corpus_ = encode_corpus(
-      {.reader = reader, .source = source_, .target = target_, .options = encode, .target_lines = &valid_lines_}, pool_,
-      log_, report);
+  valid_corpus_ = encode_corpus({.reader = reader,
+                                 .source = source_,
+                                 .target = target_,
+                                 .options = encode,
+                                 .target_lines = &valid_lines_,
+                                 // Each of several ranks reads the text by itself, so that none of them may stop alone.
+                                 .interrupts = ranks_.size() == 1 ? interrupts_ : nullptr},
+                                pool_, log_, report);
   report.tell(log_, encode);
   if (!reads_images()) return;
   valid_image_reader_.emplace(*image_input(config_), options_.valid_sets.front());
@@ -476,9 +483,10 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
         trees_->words.push_back(words_of_line(valid_words_[i]));
       }
     }
-    const auto translate = [this, model](ParameterValues<float>& parameters, const Examples& examples) {
+    const auto translate = [this, model](ParameterValues<float>& parameters, const Examples& examples,
+                                         const InterruptGuard& interrupts) {
       return translate_examples(*model, parameters, resolve(options_.batch.precision, false), examples, target_,
-                                options_.pretokenized, trees_ ? &*trees_ : nullptr, pool_, ranks_);
+                                options_.pretokenized, trees_ ? &*trees_ : nullptr, pool_, ranks_, interrupts);
     };
     // If the target text model lower-cases its text, BLEU compares lower-cased text.
     BleuOptions bleu;

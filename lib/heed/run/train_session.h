@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/base/signals.h"
 #include "heed/base/threads.h"
 #include "heed/cost/training_cost.h"
 #include "heed/data/encode_corpus.h"
@@ -26,8 +27,10 @@ class TrainSession {
  public:
   /// Reads the trainings of --plot-with and the vocabularies, and opens the training text. Throws the same errors as
   /// run_train(). `ranks` are the processes that train together.
-  /// `gpu` is the number of the GPU on which this rank computes its updates, if any.
-  TrainSession(const TrainOptions& options, std::istream& in, Log& log, Communicator& ranks, std::optional<int> gpu);
+  /// `gpu` is the number of the GPU on which this rank computes its updates, if any. If `interrupts` is not null, a
+  /// signal that it has caught ends the reading of the texts: read_texts() and read_validation() throw Interrupted.
+  TrainSession(const TrainOptions& options, std::istream& in, Log& log, Communicator& ranks, std::optional<int> gpu,
+               const InterruptGuard* interrupts);
 
   /// Reads the training text. Collective. Call it before everything else.
   void read_texts();
@@ -111,6 +114,7 @@ class TrainSession {
   const TrainOptions& options_;
   Log& log_;
   Communicator& ranks_;
+  const InterruptGuard* interrupts_;
   std::vector<std::pair<std::string, TrainingState>> compared_;  // of --plot-with, by the model files
   ThreadPool pool_;
   TextModel source_, target_;

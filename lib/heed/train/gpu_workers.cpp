@@ -232,7 +232,7 @@ std::unique_ptr<UpdateStep> GpuWorkers::make_update_step(const UpdateArrays& arr
 }
 
 LossSums GpuWorkers::evaluate(ParameterValues<float>& parameters, const Examples& examples,
-                              std::span<const Shard> shards) {
+                              std::span<const Shard> shards, const InterruptGuard* interrupts) {
   const Device device(device_);
   const DeviceParameters<float> on_device(device, parameters);
   // Each rank computes some of the batches.
@@ -243,6 +243,7 @@ LossSums GpuWorkers::evaluate(ParameterValues<float>& parameters, const Examples
   const std::span<PendingSums> sums = sums_in(locked, batches.size());
   Graph<float> graph(device, on_device.view());
   for (std::size_t i = 0; i < batches.size(); ++i) {
+    if (interrupts && interrupts->signal() != 0) break;
     examples.fill(batches[i].examples, batch_);
     graph.reset();
     graph.set_dropout({}, static_cast<std::uint32_t>(batches[i].first));

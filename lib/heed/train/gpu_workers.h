@@ -21,8 +21,8 @@ class GpuWorkers : public TrainingWorkers {
       : layout_(layout), loss_(std::move(loss)), device_(device), ranks_(ranks), sum_(sum) {}
 
   std::unique_ptr<UpdateStep> make_update_step(const UpdateArrays& arrays) override;
-  LossSums evaluate(ParameterValues<float>& parameters, const Examples& examples,
-                    std::span<const Shard> shards) override;
+  LossSums evaluate(ParameterValues<float>& parameters, const Examples& examples, std::span<const Shard> shards,
+                    const InterruptGuard* interrupts) override;
   Communicator& ranks() override { return ranks_; }
   std::int64_t memory() const override { return static_cast<std::int64_t>(device_.host_arena.reserved()); }
 

@@ -97,7 +97,7 @@ LossSums GradientWorkers::compute(ParameterValues<float>& parameters, const Exam
 }
 
 LossSums GradientWorkers::evaluate(ParameterValues<float>& parameters, const Examples& examples,
-                                   std::span<const Shard> shards) {
+                                   std::span<const Shard> shards, const InterruptGuard* interrupts) {
   parts_.clear();
   for (int rank = 0; rank < ranks_.size(); ++rank) parts_.push_back(share_of_rank(std::ssize(shards), ranks_, rank));
   const Slice own = parts_[static_cast<std::size_t>(ranks_.rank())];
@@ -105,6 +105,7 @@ LossSums GradientWorkers::evaluate(ParameterValues<float>& parameters, const Exa
   pool_.run([&](int thread) {
     Worker& worker = *workers_[static_cast<std::size_t>(thread)];
     for (std::int64_t i = own.begin + thread; i < own.end; i += pool_.size()) {
+      if (interrupts && interrupts->signal() != 0) return;
       const auto index = static_cast<std::size_t>(i);
       examples.fill(shards[index].examples, worker.batch);
       worker.arena.reset();

@@ -34,8 +34,8 @@ class GradientWorkers : public TrainingWorkers {
   /// shard.
   LossSums compute(ParameterValues<float>& parameters, const Examples& examples, std::span<const Shard> shards,
                    const LossOptions& options, const DropoutKey& key);
-  LossSums evaluate(ParameterValues<float>& parameters, const Examples& examples,
-                    std::span<const Shard> shards) override;
+  LossSums evaluate(ParameterValues<float>& parameters, const Examples& examples, std::span<const Shard> shards,
+                    const InterruptGuard* interrupts) override;
 
   /// Adds up the gradients of all leaves in gradient(). Afterwards, each rank has its own slice of the sum, and all
   /// elements of the sums for running averages. Returns the Euclidean norm of the whole gradient, without the sums for

@@ -102,6 +102,7 @@ void keep_after_rollback(TrainingState& abandoned, TrainingState& restored) {
   restored.consecutive_skips = 0;
   restored.rollbacks = abandoned.rollbacks + 1;
   restored.finished = false;
+  restored.validation_due = false;
 }
 
 void restore_training_form(ResumableCheckpoint& run, bool smoothing) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
 
 #include "heed/ops/optimizer_kernels.h"
 #include "heed/train/learning_curve.h"
@@ -325,12 +327,16 @@ void Trainer::report_progress(const TrainingProgress& before, const TrainingProg
   }
 }
 
-void Trainer::validate() {
+/// Validates the model. Returns false when a signal has ended the validation early: it is then due.
+bool Trainer::validate() {
   const auto start = Clock::now();
   const TrainingProgress now = progress();
   const std::vector<Metric>& metrics = parts_.validator->metrics();
   step_->gather_parameters();
-  std::vector<double> scores = parts_.validator->run(parts_.run.checkpoint.parameters);
+  std::optional<ValidationScores> found = parts_.validator->run(parts_.run.checkpoint.parameters, *interrupts_);
+  state().validation_due = !found;
+  if (!found) return false;
+  std::vector<double>& scores = found->scores;
   ranks_.broadcast(std::as_writable_bytes(std::span(scores)));
   const bool finite = all_finite<float>(parts_.run.checkpoint.parameters.flat());
   std::vector<bool> better;
@@ -347,6 +353,7 @@ void Trainer::validate() {
   state().validations.push_back({state().updates, now.epochs, scores});
   parts_.reporter.validation(now, metrics, scores, better, seconds_since(start));
   plot();
+  return true;
 }
 
 bool Trainer::stalled() {
@@ -362,6 +369,9 @@ void Trainer::plot() {
   plot_comparison(trainings, options_.plot);
 }
 
+/// Saves the model and the state, with `keep` also as a kept model, or at the end of a training with --average-last the
+/// average. Returns false, and saves nothing, when a parameter is not finite. When a signal ends the validation of the
+/// average early, the training is saved without the average, as one that is not finished.
 bool Trainer::save(bool keep) {
   step_->gather_parameters();
   const bool finite = all_finite<float>(trained().flat()) && all_finite<float>(parts_.run.checkpoint.parameters.flat());
@@ -375,10 +385,9 @@ bool Trainer::save(bool keep) {
   }
   state().seconds = seconds_now();
   step_->gather_memory();
-  const bool average = state().finished && options_.average_last > 0 && !kept.empty();
-  if (average) {
-    publish_average();
-  } else {
+  bool average = state().finished && options_.average_last > 0 && !kept.empty();
+  if (average) average = state().finished = publish_average();
+  if (!average) {
     run_on_first(ranks_, [&] { save_checkpoint(parts_.path, parts_.run.checkpoint, state(), parts_.run.arrays); });
     parts_.reporter.event(progress(), "saved",
                           "saved " + parts_.path + " after update " + format_count(state().updates), !state().finished);
@@ -399,7 +408,8 @@ void Trainer::drop_old_kept(std::size_t keep) {
 }
 
 /// Writes the average of the last kept models as the model file, together with the arrays that further training needs.
-void Trainer::publish_average() {
+/// Returns false, and writes nothing, when a signal has ended the validation of the average early.
+bool Trainer::publish_average() {
   std::vector<std::string> files;
   const auto& kept = state().kept_updates;
   const auto count = std::min(kept.size(), static_cast<std::size_t>(options_.average_last));
@@ -413,8 +423,10 @@ void Trainer::publish_average() {
     ParameterValues<float> own = present.parameters;
     if (average) std::ranges::copy(average->parameters.flat(), present.parameters.flat().begin());
     ranks_.broadcast(std::as_writable_bytes(present.parameters.flat()));
-    const std::vector<double> scores = parts_.validator->run(present.parameters);
+    const std::optional<ValidationScores> found = parts_.validator->run(present.parameters, *interrupts_);
     std::copy(own.flat().begin(), own.flat().end(), present.parameters.flat().begin());
+    if (!found) return false;
+    const std::vector<double>& scores = found->scores;
     std::string text;
     for (std::size_t i = 0; i < scores.size(); ++i)
       text += std::string(i == 0 ? "" : ", ") + std::string(enum_name(parts_.validator->metrics()[i])) + " " +
@@ -423,6 +435,7 @@ void Trainer::publish_average() {
   }
   run_on_first(ranks_, [&] { save_checkpoint(parts_.path, *average, state(), published_arrays(parts_.run)); });
   parts_.reporter.event(progress(), "saved", "saved " + parts_.path + ", the average of the last " + models);
+  return true;
 }
 
 /// Marks the training as finished when --after is reached or early stopping applies. Returns whether it is finished.
@@ -454,28 +467,42 @@ bool Trainer::save_or_roll_back(bool keep) {
   return false;
 }
 
-/// Ends a training that was interrupted, and now has nothing left to learn, because its time is up or the options ask
-/// for less: validates and saves what the training has reached.
-void Trainer::finish_interrupted() {
+/// Does what an interrupted run has left undone: the validation that was due, and, if nothing is left to learn, because
+/// time is up or the options ask for less, all that belongs to the end of a training. Returns false when a signal has
+/// interrupted it again; the file then holds all that the training has reached.
+bool Trainer::finish_interrupted() {
+  const bool was_due = std::exchange(state().validation_due, false);
+  if (was_due && parts_.validator && !validate()) return false;
+  if (!finish_if_done()) {
+    // A rollback to the file must not forget the validation.
+    if (was_due) save_or_roll_back(false);
+    return true;
+  }
   const auto& validations = state().validations;
-  if (parts_.validator && (validations.empty() || validations.back().update != state().updates)) validate();
-  save_or_roll_back(true);
+  const bool validated = !validations.empty() && validations.back().update == state().updates;
+  if (parts_.validator && !validated && !validate()) return false;
+  return !save_or_roll_back(true) || state().finished;
+}
+
+/// Tells whether a signal has come to any rank.
+bool Trainer::interrupted() {
+  return ranks_.any(interrupts_->signal() != 0);
 }
 
 Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
+  interrupts_ = &interrupts;
   if (already_finished()) {
     drop_old_kept(static_cast<std::size_t>(options_.keep_last));
     plot();
     return Outcome::finished;
   }
   drop_old_kept(static_cast<std::size_t>(std::max(options_.keep_last, options_.average_last)));
-  if (finish_if_done()) finish_interrupted();
+  if (!finish_interrupted()) return Outcome::interrupted;
   while (!state().finished) {
     const TrainingProgress before = progress();
     submit_update();
     tell_time();
-    bool interrupted = ranks_.any(interrupts.signal() != 0);
-    const bool due = interrupted || is_due(before, progress());
+    const bool due = interrupted() || is_due(before, progress());
     const Step step = collect_updates(due ? 0 : static_cast<std::size_t>(step_->most_submitted() - 1));
     if (step == Step::rolled_back || step == Step::repeated) continue;
     const TrainingProgress now = progress();
@@ -483,10 +510,10 @@ Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
     if (!due) continue;
     if (after_.reached(now)) show_report(now);
     if (parts_.validator && (after_.reached(now) || valid_freq_.due(before, now))) validate();
-    const bool save_due = finish_if_done() || save_freq_.due(before, now);
-    interrupted = interrupted || ranks_.any(interrupts.signal() != 0);
-    if (!save_due && !interrupted) continue;
-    if (save_or_roll_back(save_due) && interrupted && !state().finished) return Outcome::interrupted;
+    const bool finished = !state().validation_due && finish_if_done();
+    const bool save_due = finished || save_freq_.due(before, now);
+    if (!save_due && !interrupted()) continue;
+    if (save_or_roll_back(save_due) && !state().finished && interrupted()) return Outcome::interrupted;
   }
   plot();
   parts_.reporter.event(progress(), "finished", "finished: " + state().finish_reason);

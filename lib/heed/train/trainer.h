@@ -51,7 +51,8 @@ class Trainer {
 
   enum class Outcome { finished, interrupted };
   /// Trains until RunOptions::after is reached or a signal arrives. Returns `interrupted` after a signal, with the
-  /// state saved. Throws Error when training diverges and neither skipped updates nor rollbacks help.
+  /// state saved. A signal also ends a validation early; the run that resumes the training then does this validation.
+  /// Throws Error when training diverges and neither skipped updates nor rollbacks help.
   Outcome run(const InterruptGuard& interrupts);
 
   /// How updates went that try_updates() has computed.
@@ -107,16 +108,17 @@ class Trainer {
   void report_progress(const TrainingProgress& before, const TrainingProgress& now);
   void show_report(const TrainingProgress& now);
   UpdateReport make_report(const TrainingProgress& now);
-  void validate();
+  bool validate();
   std::string best_file(Metric metric) const;
   bool stalled();
   bool save(bool keep);
   void drop_old_kept(std::size_t keep);
   bool save_or_roll_back(bool keep);
   bool finish_if_done();
-  void finish_interrupted();
+  bool finish_interrupted();
+  bool interrupted();
   void next_window_if_done();
-  void publish_average();
+  bool publish_average();
   void plot();
 
   Parts parts_;
@@ -145,6 +147,7 @@ class Trainer {
   TrainingProgress shown_progress_;
   double last_norm_ = 0;
   Clock::time_point status_shown_;
+  const InterruptGuard* interrupts_ = nullptr;  // of run()
 };
 
 }  // namespace heed

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "heed/autograd/graph.h"
+#include "heed/base/signals.h"
 #include "heed/data/batches.h"
 #include "heed/dist/communicator.h"
 #include "heed/model/model.h"
@@ -91,9 +92,10 @@ class TrainingWorkers {
   /// Returns an object that computes updates of these arrays. The workers and the arrays must outlive it.
   virtual std::unique_ptr<UpdateStep> make_update_step(const UpdateArrays& arrays) = 0;
   /// Returns the sums (loss, number of tokens, ...) over all shards. Computes no gradients; applies neither dropout nor
-  /// label smoothing.
-  virtual LossSums evaluate(ParameterValues<float>& parameters, const Examples& examples,
-                            std::span<const Shard> shards) = 0;
+  /// label smoothing. If `interrupts` is not null and has caught a signal on a rank, the sums may lack shards of this
+  /// rank.
+  virtual LossSums evaluate(ParameterValues<float>& parameters, const Examples& examples, std::span<const Shard> shards,
+                            const InterruptGuard* interrupts) = 0;
   virtual Communicator& ranks() = 0;
   /// Returns how many bytes of the host's memory the workers occupy.
   virtual std::int64_t memory() const = 0;

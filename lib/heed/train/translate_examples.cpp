@@ -19,7 +19,7 @@ constexpr std::size_t kSentences = 64;
 std::vector<std::string> translate_examples(const Model<float>& model, ParameterValues<float>& parameters,
                                             Precision precision, const Examples& examples, const TextModel& target,
                                             bool tokens, const TreeSentences* trees, ThreadPool& pool,
-                                            Communicator& ranks) {
+                                            Communicator& ranks, const InterruptGuard& interrupts) {
   // Sentences are sorted by length, so that the translations of a batch end at about the same decoding step.
   std::vector<std::int32_t> order(static_cast<std::size_t>(examples.size()));
   std::iota(order.begin(), order.end(), 0);
@@ -37,7 +37,7 @@ std::vector<std::string> translate_examples(const Model<float>& model, Parameter
     Decoder decoder(model, parameters, precision, packed);
     const SearchOptions options{.beam_size = 1};
     Batch batch;
-    for (std::size_t index; (index = next.fetch_add(stride)) < batches;) {
+    for (std::size_t index; (index = next.fetch_add(stride)) < batches && interrupts.signal() == 0;) {
       const std::size_t begin = index * kSentences;
       const std::size_t end = std::min(order.size(), begin + kSentences);
       examples.fill(std::span(order).subspan(begin, end - begin), batch);

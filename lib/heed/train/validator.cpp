@@ -39,21 +39,25 @@ Validator::Validator(const Examples& examples, std::vector<std::string> referenc
   for (const auto& batch : batches_) cut_into_shards(examples_, batch, shards_);
 }
 
-std::vector<double> Validator::run(ParameterValues<float>& parameters) {
-  const LossSums sums = workers_.evaluate(parameters, examples_, shards_);
+std::optional<ValidationScores> Validator::run(ParameterValues<float>& parameters, const InterruptGuard& interrupts) {
+  const auto interrupted = [&] { return workers_.ranks().any(interrupts.signal() != 0); };
+  const LossSums sums = workers_.evaluate(parameters, examples_, shards_, &interrupts);
+  if (interrupted()) return std::nullopt;
   const double cross_entropy = sums.negative_log_likelihood / static_cast<double>(sums.tokens);
   std::vector<double> scores;
   translations_.clear();
   // A search is an error where the model's scores are not numbers, as they are after an update that has diverged.
   if (!std::isfinite(cross_entropy)) {
     for (const Metric metric : metrics_) scores.push_back(worst_score(metric));
-    return scores;
+    return ValidationScores{scores};
   }
   if (std::ranges::any_of(metrics_, [](Metric metric) {
         return metric == Metric::bleu || metric == Metric::exact || metric == Metric::accuracy ||
                metric == Metric::evalb;
-      }))
-    translations_ = translate_(parameters, examples_);
+      })) {
+    translations_ = translate_(parameters, examples_, interrupts);
+    if (interrupted()) return std::nullopt;
+  }
   const auto score_of = [&](Metric metric) {
     switch (metric) {
       case Metric::bleu:
@@ -78,7 +82,7 @@ std::vector<double> Validator::run(ParameterValues<float>& parameters) {
     const double score = score_of(metric);
     scores.push_back(std::isfinite(score) ? score : worst_score(metric));
   }
-  return scores;
+  return ValidationScores{scores};
 }
 
 }  // namespace heed

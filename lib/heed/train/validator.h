@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,15 @@
 
 namespace heed {
 
-/// A function that translates the sources of all examples with the given parameters and returns the text.
-using TranslateCorpus = std::function<std::vector<std::string>(ParameterValues<float>&, const Examples&)>;
+/// A function that translates the sources of all examples with the given parameters and returns the text. Translations
+/// may be missing when the InterruptGuard has caught a signal.
+using TranslateCorpus =
+    std::function<std::vector<std::string>(ParameterValues<float>&, const Examples&, const InterruptGuard&)>;
+
+/// The result of one validation.
+struct ValidationScores {
+  std::vector<double> scores;  ///< one score for each metric
+};
 
 /// Computes the validation scores of parameters on held-out examples.
 class Validator {
@@ -22,11 +30,12 @@ class Validator {
   Validator(const Examples& examples, std::vector<std::string> references, std::vector<Metric> metrics,
             TrainingWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu = {});
 
-  /// Returns one score for each metric. Cross-entropy is in nats per target token, with `</s>` counted and without
+  /// Returns the scores of the parameters. Cross-entropy is in nats per target token, with `</s>` counted and without
   /// label smoothing; perplexity is the exponential of the cross-entropy; BLEU, exact match and evalb compare greedy
   /// translations as the program `bleu` does (evalb with --evalb-gold-tags). A score that is not finite is replaced by
-  /// worst_score, and all are where the cross-entropy is not finite: nothing is translated then.
-  std::vector<double> run(ParameterValues<float>& parameters);
+  /// worst_score, and all are where the cross-entropy is not finite: nothing is translated then. When `interrupts` has
+  /// caught a signal on any rank, all ranks give the validation up after their present batches and return nothing.
+  std::optional<ValidationScores> run(ParameterValues<float>& parameters, const InterruptGuard& interrupts);
 
   const std::vector<Metric>& metrics() const { return metrics_; }
   /// Returns the translations of the last run(); none when no metric needs them.
