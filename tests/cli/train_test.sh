@@ -257,8 +257,12 @@ expect 1 '' '*update 2: the loss is not finite*validation after update 2: *bleu 
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m wild.h5 --optimizer sgd -l 1e19 --clip-norm 0 --lr-warmup 0 --after 12u \
   --valid-sets a.tsv --valid-freq 2u --valid-metrics perplexity bleu
 
-# --check counts updates that are not finite.
+# The score of such a validation is never the best, also BLEU, and --check counts such updates.
 diverging=("${small[@]}" -t a.en a.fr -v vocab --optimizer sgd -l 1e30 --clip-norm 0 --lr-warmup 0)
+expect 1 '' '*validation after update 1:  bleu 0.00  perplexity 1.798e+308  *diverges however small*' "$train" "${diverging[@]}" -m worst.h5 \
+  --valid-sets a.tsv --valid-freq 1u --valid-metrics bleu perplexity --keep-best
+grep -qF '(best)' stderr && fail "a model that has diverged is the best: $(cat stderr)"
+[ -e worst.best-bleu.h5 ] && fail "a model that has diverged is kept as the best"
 expect 0 $'*\n! updates not finite          20 of 20 (lower --learn-rate)\n*' '*' "$train" "${diverging[@]}" --check
 expect 0 '*' '*' "$train" "${small[@]}" -t a.en a.fr -v vocab --check
 grep -q 'not finite' stdout && fail "--check counts updates that are finite: $(cat stdout)"

@@ -450,6 +450,28 @@ TEST_CASE("a validation that is not finite is never the best one, and the state 
   }
 }
 
+TEST_CASE("no score of a validation whose cross-entropy is not finite is the best one, nor is its model kept") {
+  const TemporaryFolder folder("heed_trainer_worst");
+  SmallRun run(folder / "m.h5");
+  run.run.keep_best = true;
+  run.run.valid_metrics = {Metric::bleu, Metric::accuracy, Metric::perplexity};
+  run.run.after = "2e";
+  run.prepare();
+  const auto model = run.state->checkpoint.model;
+  run.go([model](Graph<float>& graph, const Batch& batch, const LossOptions& options, PendingSums* sums) {
+    const Variable<float> loss = model->loss(graph, batch, options, sums);
+    if (!graph.recording()) sums->entropy.negative_log_likelihood = NAN;
+    return loss;
+  });
+  CHECK(run.state->state.validations.size() == 2);
+  for (const BestScore& best : run.state->state.best) {
+    CHECK(best.update == -1);
+    CHECK(best.stalled == 2);
+  }
+  CHECK(run.messages.str().find("(best)") == std::string::npos);
+  CHECK(folder.files() == std::vector<std::string>{"m.h5"});
+}
+
 TEST_CASE("an update without tokens is refused") {
   const TemporaryFolder folder("heed_trainer_empty");
   SmallRun run(folder / "m.h5");

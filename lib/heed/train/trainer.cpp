@@ -338,7 +338,7 @@ bool Trainer::validate() {
   if (!found) return false;
   std::vector<double>& scores = found->scores;
   ranks_.broadcast(std::as_writable_bytes(std::span(scores)));
-  const bool finite = all_finite<float>(parts_.run.checkpoint.parameters.flat());
+  const bool finite = found->finite && all_finite<float>(parts_.run.checkpoint.parameters.flat());
   std::vector<bool> better;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     BestScore& best = state().best[i];

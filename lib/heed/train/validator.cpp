@@ -49,7 +49,7 @@ std::optional<ValidationScores> Validator::run(ParameterValues<float>& parameter
   // A search is an error where the model's scores are not numbers, as they are after an update that has diverged.
   if (!std::isfinite(cross_entropy)) {
     for (const Metric metric : metrics_) scores.push_back(worst_score(metric));
-    return ValidationScores{scores};
+    return ValidationScores{scores, false};
   }
   if (std::ranges::any_of(metrics_, [](Metric metric) {
         return metric == Metric::bleu || metric == Metric::exact || metric == Metric::accuracy ||

@@ -20,6 +20,7 @@ using TranslateCorpus =
 /// The result of one validation.
 struct ValidationScores {
   std::vector<double> scores;  ///< one score for each metric
+  bool finite = true;          ///< whether the cross-entropy is finite; if not, all scores are worst_score()
 };
 
 /// Computes the validation scores of parameters on held-out examples.
