@@ -267,6 +267,21 @@ expect 0 $'*\n! updates not finite          20 of 20 (lower --learn-rate)\n*' '*
 expect 0 '*' '*' "$train" "${small[@]}" -t a.en a.fr -v vocab --check
 grep -q 'not finite' stdout && fail "--check counts updates that are finite: $(cat stdout)"
 
+# Models that --keep-last has kept stay without the option; a finished training can still be averaged.
+kept=("$train" "${small[@]}" -t a.en a.fr -v vocab -m kept.h5)
+"${kept[@]}" -q --after 3e --keep-last 3 || fail "--keep-last: exit $?"
+files=$(echo kept*.h5)
+expect 0 '' 'train: kept.h5: training is finished already: --after 3e is reached' "${kept[@]}" --after 3e
+expect 0 '' '*is finished already*train: saved kept.h5, the average of the last 3 saved models' "${kept[@]}" --after 3e --average-last 3
+expect 0 '' 'train: kept.h5: training is finished already: --after 3e is reached' "${kept[@]}" --after 3e --average-last 3
+"${kept[@]}" -q --after 4e || fail "after --keep-last: exit $?"
+[ "$(echo kept*.h5)" = "$files" ] || fail "without --keep-last, there are other files: $(echo kept*.h5)"
+expect 0 '' '*is finished already*train: removed kept.update-*.h5 to kept.update-*.h5, 2 models that are kept no longer (--keep-last, --average-last)' \
+  "${kept[@]}" --after 4e --keep-last 1
+"$train" "${small[@]}" -q -t a.en a.fr -v vocab -m bare.h5 --after 1e || fail "train: exit $?"
+expect 0 '' '*is finished already*train: bare.h5: no kept model is left to average (--average-last; --keep-last keeps models)' \
+  "$train" "${small[@]}" -t a.en a.fr -v vocab -m bare.h5 --after 1e --average-last 2
+
 # The curves of models of one name have the names of their folders.
 mkdir left right
 for side in left right; do

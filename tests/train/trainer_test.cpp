@@ -281,6 +281,97 @@ TEST_CASE("a prolonged training averages what it saves anew, because an average 
                                 ": is missing; the average of --average-last leaves it out\n") != std::string::npos);
 }
 
+TEST_CASE("models that --keep-last has kept stay without the option, and can be averaged afterwards") {
+  const TemporaryFolder folder("heed_trainer_kept");
+  SmallRun run(folder / "m.h5");
+  run.run.keep_last = 3;
+  run.run.save_freq = "1e";
+  run.go();
+  const std::vector<std::int64_t> kept = run.state->state.kept_updates;
+  REQUIRE(kept.size() == 3);
+  const std::vector<std::string> files = folder.files();
+  CHECK(files.size() == 4);
+  const auto trained = saved_parameters(run.path);
+
+  // Neither a finished training nor a longer one removes them without --keep-last.
+  run.run.keep_last = 0;
+  CHECK(run.go() == Trainer::Outcome::finished);
+  CHECK(folder.files() == files);
+  CHECK(saved_parameters(run.path) == trained);
+
+  // The finished training makes the average that it lacks, once. A signal during the validation of the average saves
+  // the training without it.
+  run.run.average_last = 3;
+  run.prepare();
+  const auto model = run.state->checkpoint.model;
+  CHECK(run.go([model](Graph<float>& graph, const Batch& batch, const LossOptions& options, PendingSums* sums) {
+    std::raise(SIGTERM);
+    return model->loss(graph, batch, options, sums);
+  }) == Trainer::Outcome::interrupted);
+  CHECK(saved_parameters(run.path) == trained);
+  CHECK(run.go() == Trainer::Outcome::finished);
+  std::vector<double> sum(trained.size());
+  for (const std::int64_t update : kept) {
+    const auto values = saved_parameters(kept_model_file(run.path, update));
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<double>(values[i]);
+  }
+  const auto mean = saved_parameters(run.path);
+  for (std::size_t i = 0; i < sum.size(); ++i) CHECK(mean[i] == static_cast<float>(sum[i] / 3));
+  CHECK(run.messages.str().find("saved " + run.path + ", the average of the last 3 saved models\n") !=
+        std::string::npos);
+  CHECK(folder.files() == files);
+  run.messages.str("");
+  CHECK(run.go() == Trainer::Outcome::finished);
+  CHECK(run.messages.str().empty());
+
+  // What is kept for the average alone goes when the average is there.
+  run.run.average_last = 2;
+  run.run.after = "5e";
+  CHECK(run.go() == Trainer::Outcome::finished);
+  CHECK(run.messages.str().find("the average of the last 2 saved models\n") != std::string::npos);
+  CHECK(run.messages.str().find("removed") == std::string::npos);
+  CHECK(folder.files() == files);
+
+  // A run with --keep-last decides anew, and says what it removes.
+  run.run.average_last = 0;
+  run.run.keep_last = 1;
+  run.messages.str("");
+  CHECK(run.go() == Trainer::Outcome::finished);
+  CHECK(run.messages.str() == "train: removed " + kept_model_file(run.path, kept[0]) + " to " +
+                                  kept_model_file(run.path, kept[1]) +
+                                  ", 2 models that are kept no longer (--keep-last, --average-last)\n");
+  CHECK(folder.files().size() == 2);
+
+  SmallRun bare(folder / "bare.h5");
+  bare.go();
+  const auto before = saved_parameters(bare.path);
+  bare.run.average_last = 2;
+  bare.messages.str("");
+  CHECK(bare.go() == Trainer::Outcome::finished);
+  CHECK(bare.messages.str() ==
+        "train: " + bare.path + ": no kept model is left to average (--average-last; --keep-last keeps models)\n");
+  CHECK(saved_parameters(bare.path) == before);
+}
+
+TEST_CASE("models that are kept for an average alone are removed when there will be none") {
+  const TemporaryFolder folder("heed_trainer_no_average");
+  SmallRun run(folder / "m.h5");
+  run.run.save_freq = "5u";
+  run.run.average_last = 2;
+  run.prepare();
+  int calls = 0;
+  CHECK(run.go(hooked(*run.state, [&] {
+    if (++calls == 7) std::raise(SIGTERM);
+    return false;
+  })) == Trainer::Outcome::interrupted);
+  CHECK(folder.files() == std::vector<std::string>{"m.h5", "m.update-5.h5"});
+  run.run.average_last = 0;
+  CHECK(run.go() == Trainer::Outcome::finished);
+  CHECK(run.messages.str().find("train: removed " + kept_model_file(run.path, 5) +
+                                ", which is kept no longer (--keep-last, --average-last)\n") != std::string::npos);
+  CHECK(folder.files() == std::vector<std::string>{"m.h5"});
+}
+
 TEST_CASE("a training is the same however late the results of its updates are known") {
   const TemporaryFolder folder("heed_trainer_late");
   // The calls of the loss that are spoilt: single updates, also the last one of an epoch of 12 updates and the one

@@ -110,14 +110,13 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   if (ranks.any(interrupts->signal() != 0)) throw Interrupted();
   if (trainer.already_finished()) {
     log.info(options.model + ": training is finished already: " + state.finish_reason);
-    trainer.run(*interrupts);  // trains no more, but draws the picture of --plot
-    return 0;
+  } else {
+    log.info(describe_model(session));
+    if (state.updates > 0)
+      log.info(options.model + ": goes on after update " + format_count(state.updates));
+    else if (!options.pretrained_model.empty())
+      log.info(options.model + ": begins with the parameters of " + options.pretrained_model);
   }
-  log.info(describe_model(session));
-  if (state.updates > 0)
-    log.info(options.model + ": goes on after update " + format_count(state.updates));
-  else if (!options.pretrained_model.empty())
-    log.info(options.model + ": begins with the parameters of " + options.pretrained_model);
   if (trainer.run(*interrupts) == Trainer::Outcome::finished) return 0;
   log.info("interrupted; saved after update " + format_count(state.updates) + " (the same command goes on from there)");
   return is_first ? kInterrupted : 0;

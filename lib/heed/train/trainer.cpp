@@ -24,6 +24,10 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+bool contains(const std::vector<std::int64_t>& updates, std::int64_t update) {
+  return std::ranges::find(updates, update) != updates.end();
+}
+
 bool is_better(Metric metric, double score, const BestScore& best) {
   if (larger_is_better(metric)) return best.update < 0 || score > best.score;
   return score < (best.update < 0 ? worst_score(metric) : best.score);
@@ -272,13 +276,22 @@ void Trainer::forget_missing_best() {
 /// finished training: the average of such a training took the place of the kept models. In any other state a missing
 /// file changes the average that is to come, and a warning says so.
 void Trainer::forget_missing_kept() {
+  const std::vector<std::int64_t> averaged = last_kept(options_.average_last);
   std::erase_if(state().kept_updates, [&](std::int64_t update) {
     const std::string file = kept_model_file(parts_.path, update);
     if (!ranks_.any(is_first() && ::access(file.c_str(), F_OK) != 0)) return false;
-    if (!state().finished && options_.average_last > 0)
+    if (!state().finished && contains(averaged, update))
       parts_.log.warn(file + ": is missing; the average of --average-last leaves it out");
     return true;
   });
+  std::erase_if(state().requested_updates,
+                [&](std::int64_t update) { return !contains(state().kept_updates, update); });
+}
+
+/// Returns the last `count` kept models, or all if there are fewer.
+std::vector<std::int64_t> Trainer::last_kept(int count) {
+  const auto& kept = state().kept_updates;
+  return {kept.end() - std::min(std::ssize(kept), static_cast<std::ptrdiff_t>(count)), kept.end()};
 }
 
 UpdateReport Trainer::make_report(const TrainingProgress& now) {
@@ -376,45 +389,77 @@ bool Trainer::save(bool keep) {
   step_->gather_parameters();
   const bool finite = all_finite<float>(trained().flat()) && all_finite<float>(parts_.run.checkpoint.parameters.flat());
   if (!finite) return false;
-  const auto wanted = static_cast<std::size_t>(std::max(options_.keep_last, options_.average_last));
   auto& kept = state().kept_updates;
-  if (keep && wanted > 0 && (kept.empty() || kept.back() != state().updates)) {
+  if (keep && (options_.keep_last > 0 || options_.average_last > 0) &&
+      (kept.empty() || kept.back() != state().updates)) {
     run_on_first(ranks_,
                  [&] { save_checkpoint(kept_model_file(parts_.path, state().updates), parts_.run.checkpoint); });
     kept.push_back(state().updates);
   }
+  request_last_kept();
   state().seconds = seconds_now();
   step_->gather_memory();
   bool average = state().finished && options_.average_last > 0 && !kept.empty();
   if (average) average = state().finished = publish_average();
   if (!average) {
+    state().averaged_models = 0;
     run_on_first(ranks_, [&] { save_checkpoint(parts_.path, parts_.run.checkpoint, state(), parts_.run.arrays); });
     parts_.reporter.event(progress(), "saved",
                           "saved " + parts_.path + " after update " + format_count(state().updates), !state().finished);
   }
   // Old models of --keep-last are removed only after the new state has been saved. A run that is killed earlier goes on
   // from the previous state, which may need these models.
-  drop_old_kept(average ? static_cast<std::size_t>(options_.keep_last) : wanted);
+  drop_old_kept(average ? 0 : options_.average_last);
   step_->take_over();
   return true;
 }
 
-void Trainer::drop_old_kept(std::size_t keep) {
-  auto& kept = state().kept_updates;
-  while (kept.size() > keep) {
-    if (is_first()) ::unlink(kept_model_file(parts_.path, kept.front()).c_str());
-    kept.erase(kept.begin());
-  }
+/// Notes that the last models are kept because of --keep-last. Without the option, the models stay requested that an
+/// earlier run has kept because of it.
+void Trainer::request_last_kept() {
+  if (options_.keep_last > 0) state().requested_updates = last_kept(options_.keep_last);
+}
+
+/// Removes the kept models that are neither requested nor among the last `averaged` ones. The log tells of models that
+/// are removed before the first update of this run, and with --verbose also of the others, which newer models or the
+/// average replace.
+void Trainer::drop_old_kept(int averaged) {
+  const std::vector<std::int64_t> still_needed = last_kept(averaged);
+  std::vector<std::string> removed;
+  std::erase_if(state().kept_updates, [&](std::int64_t update) {
+    if (contains(still_needed, update) || contains(state().requested_updates, update)) return false;
+    const std::string file = kept_model_file(parts_.path, update);
+    if (is_first() && ::unlink(file.c_str()) == 0) removed.push_back(file);
+    return true;
+  });
+  if (removed.empty()) return;
+  const std::string what = removed.size() == 1
+                               ? "removed " + removed[0] + ", which is kept no longer (--keep-last, --average-last)"
+                               : "removed " + removed.front() + " to " + removed.back() + ", " +
+                                     format_count(std::ssize(removed)) +
+                                     " models that are kept no longer (--keep-last, --average-last)";
+  state().updates == first_progress_.updates ? parts_.log.info(what) : parts_.log.detail(what);
+}
+
+/// Returns whether a finished training is to be averaged now, because it ran without --average-last, or with another
+/// number of models, and the kept models are there. Says so if there are none.
+bool Trainer::lacks_average() {
+  const auto& kept = state().kept_updates;
+  const std::int64_t wanted = options_.average_last, averaged = state().averaged_models;
+  if (wanted == 0) return false;
+  if (averaged > 0) return averaged != wanted && std::ssize(kept) >= wanted && kept.back() == state().updates;
+  if (kept.empty())
+    parts_.log.info(parts_.path + ": no kept model is left to average (--average-last; --keep-last keeps models)");
+  return !kept.empty();
 }
 
 /// Writes the average of the last kept models as the model file, together with the arrays that further training needs.
 /// Returns false, and writes nothing, when a signal has ended the validation of the average early.
 bool Trainer::publish_average() {
   std::vector<std::string> files;
-  const auto& kept = state().kept_updates;
-  const auto count = std::min(kept.size(), static_cast<std::size_t>(options_.average_last));
-  for (std::size_t i = kept.size() - count; i < kept.size(); ++i)
-    files.push_back(kept_model_file(parts_.path, kept[i]));
+  for (const std::int64_t update : last_kept(options_.average_last))
+    files.push_back(kept_model_file(parts_.path, update));
+  const std::size_t count = files.size();
   const std::string models = std::to_string(count) + (count == 1 ? " saved model" : " saved models");
   std::optional<Checkpoint> average;
   run_on_first(ranks_, [&] { average = average_checkpoints(files); });
@@ -433,6 +478,7 @@ bool Trainer::publish_average() {
               format_score(parts_.validator->metrics()[i], scores[i]);
     parts_.reporter.event(progress(), "average", "average of the last " + models + ": " + text);
   }
+  state().averaged_models = static_cast<std::int64_t>(count);
   run_on_first(ranks_, [&] { save_checkpoint(parts_.path, *average, state(), published_arrays(parts_.run)); });
   parts_.reporter.event(progress(), "saved", "saved " + parts_.path + ", the average of the last " + models);
   return true;
@@ -491,12 +537,18 @@ bool Trainer::interrupted() {
 
 Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
   interrupts_ = &interrupts;
-  if (already_finished()) {
-    drop_old_kept(static_cast<std::size_t>(options_.keep_last));
+  const bool was_finished = already_finished();
+  request_last_kept();
+  if (was_finished) {
+    if (lacks_average())
+      save(true);
+    else
+      drop_old_kept(0);
+    if (!state().finished) return Outcome::interrupted;
     plot();
     return Outcome::finished;
   }
-  drop_old_kept(static_cast<std::size_t>(std::max(options_.keep_last, options_.average_last)));
+  drop_old_kept(options_.average_last);
   if (!finish_interrupted()) return Outcome::interrupted;
   while (!state().finished) {
     const TrainingProgress before = progress();

@@ -52,7 +52,8 @@ class Trainer {
   enum class Outcome { finished, interrupted };
   /// Trains until RunOptions::after is reached or a signal arrives. Returns `interrupted` after a signal, with the
   /// state saved. A signal also ends a validation early; the run that resumes the training then does this validation.
-  /// Throws Error when training diverges and neither skipped updates nor rollbacks help.
+  /// Of a finished training, only makes the average of --average-last that it lacks, and draws the picture. Throws
+  /// Error when training diverges and neither skipped updates nor rollbacks help.
   Outcome run(const InterruptGuard& interrupts);
 
   /// How updates went that try_updates() has computed.
@@ -112,7 +113,10 @@ class Trainer {
   std::string best_file(Metric metric) const;
   bool stalled();
   bool save(bool keep);
-  void drop_old_kept(std::size_t keep);
+  std::vector<std::int64_t> last_kept(int count);
+  void request_last_kept();
+  void drop_old_kept(int averaged);
+  bool lacks_average();
   bool save_or_roll_back(bool keep);
   bool finish_if_done();
   bool finish_interrupted();
