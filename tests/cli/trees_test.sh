@@ -114,6 +114,16 @@ expect 0 '*' '' "$HEED_BIN/inspect-attention" -m parser.h5 -i s -t t -f pharaoh
 expect 1 '' 'inspect-attention: t:1:1: this bracket is never closed' bash -c \
   "echo '(S (NN dog)' >t; echo dog | '$HEED_BIN/inspect-attention' -m parser.h5 -t t -q"
 
+# A blank line has no tree: a pair with an empty side, which is left out, also where only one of two files has it.
+sed '11s/.*//; 20s/.*/ /' train.trees >blank.trees
+"$tokenize" --mode leaves -i blank.trees -o blank.words || fail "tokenize --mode leaves: exit $?"
+sed '11d; 20d' train.trees | "$tokenize" --mode leaves | cmp -s - <(grep . blank.words) || fail "blank lines change the words of trees"
+for text in '--trees blank.trees' '-t blank.words blank.trees' '-t train.words blank.trees'; do
+  expect 0 '*training pairs *358,*' "*.*s:11: an empty line; pairs left out because a side is empty: 2 of 360*" \
+    bash -c "'$train' $text ${options[*]/-q/} -m x.h5 --guided-alignment leaves --dry-run"
+done
+"$build_vocab" -q --type trees blank.trees -o blank.vocab || fail "build-vocab --type trees with blank lines: exit $?"
+
 # What is no tree is an error with its place.
 printf '(S (NN dog))\n(S (NN dog)\n' >broken
 printf 'dog\ndog\n' >two.words

@@ -57,6 +57,21 @@ TEST_CASE("pairs come from a TSV on a stream; other numbers of columns are error
                        Error);
 }
 
+TEST_CASE("pairs come from trees, of which blank lines have none") {
+  std::istringstream trees("(S (NN dog))\n\n \t\n(S (NN cat)\n");
+  PairReader reader = PairReader::of_trees("-", trees, InvalidUtf8::replace);
+  TextPair pair;
+  REQUIRE(reader.next(pair));
+  CHECK(pair.source == "dog");
+  CHECK(pair.target == "(S (NN dog))");
+  for (int line = 2; line <= 3; ++line) {
+    REQUIRE(reader.next(pair));
+    CHECK(pair.source.empty());
+    CHECK(reader.line_number() == line);
+  }
+  CHECK_THROWS_WITH_AS(reader.next(pair), "standard input:4:1: this bracket is never closed", Error);
+}
+
 TEST_CASE("invalid UTF-8 is counted over both sides, or refused with its place") {
   const ScratchFolder folder;
   const std::string good = folder.file("good", "a\nb\n"), bad = folder.file("bad", "a\nx\xff\n");

@@ -111,6 +111,8 @@ TEST_CASE("the sentence of a tree needs a token for each word if its links are t
   CHECK(std::vector(links.begin(), links.end()) == std::vector<PieceLink>{{0, 0}, {0, 1}, {1, 2}, {1, 3}});
   CHECK(encode_trees(TokenMode::ascii_words, tree + genitive + with_space).size() ==
         3);  // as build-vocab --mode leaves has it
+  // Blank lines are left out.
+  CHECK(encode_trees(TokenMode::moses, "\n" + tree + " \t\n").size() == 1);
   for (const auto& [mode, text] : {std::pair(TokenMode::moses, genitive), std::pair(TokenMode::words, with_space)})
     CHECK_THROWS_WITH_AS(encode_trees(mode, tree + text),
                          "standard input:2: the source vocabulary makes 3 tokens of the 2 words of this tree, but "

@@ -200,16 +200,19 @@ class BlockEncoder {
   void encode(EncodedPair& pair) const {
     const std::string from = tokens_of(text_.source, pair.text.source, text_.reader.source_position(), pair.line);
     const std::string to = tokens_of(text_.target, pair.text.target, text_.reader.target_position(), pair.line);
-    if (text_.target.steps().mode == TokenMode::trees && !text_.options.pretokenized)
-      check_words(pair.text.source, pair.text.target, {text_.reader.target_position().file, pair.line});
     pair.source = text_.source.encode_tokens(from);
     pair.target = text_.target.encode_tokens(to);
+    pair.links.clear();
+    // The Collector leaves such a pair out.
+    const bool empty = pair.source.empty() || pair.target.empty();
+    if (text_.target.steps().mode == TokenMode::trees && !text_.options.pretokenized && !empty)
+      check_words(pair.text.source, pair.text.target, {text_.reader.target_position().file, pair.line});
     if (text_.target.steps().mode == TokenMode::labels && count_unknown(pair.target) > 0)
       throw Error({text_.reader.target_position().file, pair.line},
                   "the label '" + pair.text.target + "' is not among the " +
                       format_count(text_.target.size() - kReservedIds) +
                       " labels that the model knows (those of the training text, or of -v)");
-    if (!text_.alignments && !text_.links_to_leaves) return;
+    if (!text_.alignments && !(text_.links_to_leaves && !empty)) return;
     const std::vector<int> source_words = words_of_pieces(text_.source, from),
                            target_words = words_of_pieces(text_.target, to);
     if (text_.links_to_leaves) {

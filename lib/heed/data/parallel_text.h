@@ -21,7 +21,8 @@ void split_pair(const LineReader& reader, std::string& line, std::string& target
 
 /// Reads sentence pairs from two files, in which line i of the target file is the translation of line i of the source
 /// file, or from one TSV file or stream, in which each line is "source TAB target"; or from one file or stream of
-/// constituency trees in brackets: the words of a tree are the source, and the tree is the target.
+/// constituency trees in brackets: the words of a tree are the source, and the tree is the target. A blank line of such
+/// a file is a pair with two empty sides.
 class PairReader {
  public:
   /// Opens a source and a target file. Files named *.gz are decompressed. Throws Error if a file cannot be read.

@@ -64,6 +64,18 @@ TEST_CASE("tokens know their place in the tree") {
   CHECK(spans.back().begin == tree.rfind('.'));
 }
 
+TEST_CASE("a blank line has no tree, and gives no tokens") {
+  for (const char* const blank : {"", " \t"}) {
+    CHECK(linear(blank).empty());
+    CHECK(leaves(blank).empty());
+    std::string tokens = "before";
+    std::vector<ByteSpan> spans = {{7, 9}};
+    linearize_tree(blank, false, tokens, &spans);
+    CHECK(tokens.empty());
+    CHECK(spans.empty());
+  }
+}
+
 TEST_CASE("a linear tree and its words are the tree again") {
   const char* const tree = "(TOP (S (NP (DT the) (NN größe)) (VP (VBZ barks)) (. .)))";
   CHECK(back(linear(tree), leaves(tree)) == tree);
@@ -85,7 +97,7 @@ TEST_CASE("what is no tree is an error with its column") {
   CHECK(message("(S (NN größe) x)") ==
         "f:7:15: this word stands beside brackets (a word has a bracket of its own, with "
         "its part of speech)");
-  CHECK(message("") == "f:7:1: no tree");
+  CHECK(message(")") == "f:7:1: a tree begins with an opening bracket");
   CHECK(message("(S (-NONE- *))") == "f:7:1: the tree has no words but traces");
 }
 

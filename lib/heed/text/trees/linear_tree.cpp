@@ -12,8 +12,11 @@ namespace {
 constexpr std::string_view kTrace = "-NONE-";
 constexpr std::string_view kRoots[] = {"", "TOP", "ROOT", "S1"};
 
-/// Parses a line and returns, for each node, whether its subtree has a word that is no trace.
+/// Parses a line and returns, for each node, whether its subtree has a word that is no trace. A blank line has no
+/// nodes.
 std::vector<bool> read_tree(std::string_view line, Tree& tree) {
+  tree.nodes.clear();
+  if (std::ranges::all_of(line, is_ascii_space)) return {};
   if (const auto mistake = parse_tree(line, tree)) throw LineError(mistake->column, mistake->message);
   std::vector<bool> kept(tree.nodes.size());
   // A node stands behind its parent in `nodes`, so that a loop from the end visits the children of a node before the
@@ -49,6 +52,7 @@ void linearize_tree(std::string_view line, bool function_tags, std::string& out,
   out.clear();
   if (spans) spans->clear();
   const auto label = [&](const TreeNode& node) { return function_tags ? node.label : bare_label(node.label); };
+  if (kept.empty()) return;
   const bool has_root = !tree.nodes[0].is_word() &&
                         std::find(std::begin(kRoots), std::end(kRoots), tree.nodes[0].label) != std::end(kRoots);
   std::vector<std::size_t> open;

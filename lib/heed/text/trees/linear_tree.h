@@ -23,12 +23,13 @@ inline LinearTreeToken kind_of_linear_token(std::string_view token) {
 /// left out with the phrases that hold nothing else, and so is the outermost bracket if its label is empty, TOP, ROOT
 /// or S1. Function tags are cut off (NP-SBJ becomes NP) unless `function_tags` is true. If `spans` is given, replaces
 /// it by the bytes of `line` from which each token comes: an opening bracket with its label, a closing bracket alone,
-/// or a part of speech. Throws LineError if `line` is no tree, or one without words.
+/// or a part of speech. A blank line gives no tokens. Throws LineError if `line` is no tree, or one without words.
 void linearize_tree(std::string_view line, bool function_tags, std::string& out,
                     std::vector<ByteSpan>* spans = nullptr);
 
 /// Replaces `out` by the words of a tree in brackets, with single spaces between them and without traces. If `spans` is
-/// given, replaces it by the bytes of each word in `line`. Throws LineError if `line` is no tree, or one without words.
+/// given, replaces it by the bytes of each word in `line`. A blank line gives no words. Throws LineError if `line` is
+/// no tree, or one without words.
 void tree_leaves(std::string_view line, std::string& out, std::vector<ByteSpan>* spans = nullptr);
 
 /// Returns the words of a line, which stand between ASCII white space.
