@@ -86,6 +86,16 @@ run empty.h5 3 "${tiny[@]}" --guided-alignment empty || fail "empty lines: exit 
 run dry.h5 3 "${tiny[@]}" --guided-alignment gold --dry-run >log || fail "--dry-run: exit $?"
 grep -q 'speed expected' log || fail "--dry-run: $(cat log)"
 
+# Links of long words take little memory: those of a pair that is left out are not made, and those of new pieces once.
+word() { head -c "$1" /dev/zero | tr '\0' 'c'; echo; }
+{ cat source; word 20000; word 200; } >long.source
+{ cat target; word 20000; word 200; } >long.target
+{ cat gold; echo 0-0; echo 0-0; } >long.gold
+(
+  ulimit -v 3000000
+  "$train" -q -t long.source long.target -v vocab -j 1 "${tiny[@]}" --guided-alignment long.gold --bpe-dropout 0.1 --after 2u --lr-warmup 0 -m long.h5
+) 2>warning || fail "long words: exit $?: $(cat warning)"
+
 # What is wrong is said with its line.
 expect 1 '' 'train: nothing.align: cannot open: No such file or directory*' run new.h5 3 "${tiny[@]}" --guided-alignment nothing.align
 sed '3s/.*/0-0 1:1/' gold >bad

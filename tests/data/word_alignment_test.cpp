@@ -67,6 +67,10 @@ TEST_CASE("the pieces of a word get the word's links") {
   CHECK(piece_links("1-0 0-1", source, target, {}) == Links{{2, 0}, {0, 1}, {1, 1}, {0, 2}, {1, 2}});
   CHECK(piece_links(" 2-0  2-0 ", source, target, {}) == Links{{3, 0}});
   CHECK(piece_links("", source, target, {}).empty());
+  // Only the first pieces of each side.
+  CHECK(piece_links("1-0 0-1", source, target, {}, 2) == Links{{0, 1}, {1, 1}});
+  CHECK(piece_links("1-0 0-1", source, target, {}, 0).empty());
+  CHECK_THROWS_AS(piece_links("1-0 0-2", source, target, {}, 0), Error);
   // A piece that the vocabulary does not know belongs to its word all the same.
   CHECK(words_of_pieces(model(), "cbx b") == std::vector<int>{0, 0, 0, 1});
 }
@@ -166,6 +170,14 @@ TEST_CASE("a cropped pair loses the links of the pieces that are cut off") {
   const AlignedCorpus out =
       encode("a b d\td b a\n", "0-2 1-1 2-0\n", {.max_length = 3, .on_long = OnLong::crop, .pretokenized = true});
   CHECK(links_of(out.corpus, {0}) == std::vector<Link>{{0, 1, 1, 1}});
+}
+
+TEST_CASE("the alignment of a pair that is too long is checked, though the pair is left out") {
+  const EncodeOptions skip{.max_length = 3, .on_long = OnLong::skip, .pretokenized = true};
+  CHECK(encode("a b d\td b a\na\ta\n", "0-2 1-1 2-0\n0-0\n", skip).corpus.size() == 1);
+  CHECK_THROWS_WITH_AS(encode("a b d\td b a\na\ta\n", "0-2 1-1 2-3\n0-0\n", skip),
+                       "links:1:9: '2-3' leads out of the sentences of 3 and 3 words (align the same two texts)",
+                       Error);
 }
 
 TEST_CASE("there are as many alignments as pairs") {

@@ -212,16 +212,23 @@ class BlockEncoder {
                   "the label '" + pair.text.target + "' is not among the " +
                       format_count(text_.target.size() - kReservedIds) +
                       " labels that the model knows (those of the training text, or of -v)");
-    if (!text_.alignments && !(text_.links_to_leaves && !empty)) return;
+    if (text_.alignments || (text_.links_to_leaves && !empty)) pair.links = links_of(pair, from, to);
+  }
+
+  /// Returns the links of the pieces that remain of a pair with the tokens `from` and `to`. A pair that is left out
+  /// because it is too long has no links: a long word of each side would have very many. But its alignment is checked.
+  std::vector<PieceLink> links_of(const EncodedPair& pair, const std::string& from, const std::string& to) const {
     const std::vector<int> source_words = words_of_pieces(text_.source, from),
                            target_words = words_of_pieces(text_.target, to);
-    if (text_.links_to_leaves) {
-      const std::vector<AlignmentLink> links = links_to_leaves(to);
-      check_leaves(links.back().source + 1, source_words, {text_.reader.target_position().file, pair.line});
-      pair.links = piece_links(links, source_words, target_words);
-    } else {
-      pair.links = piece_links(pair.alignment, source_words, target_words, {text_.alignments->name(), pair.line});
-    }
+    const EncodeOptions& options = text_.options;
+    const std::int32_t limit = options.max_length - 1;
+    const bool too_long = std::max(std::ssize(pair.source), std::ssize(pair.target)) > limit;
+    const std::int32_t most = too_long && options.on_long != OnLong::crop ? 0 : limit;
+    if (text_.alignments)
+      return piece_links(pair.alignment, source_words, target_words, {text_.alignments->name(), pair.line}, most);
+    std::vector<AlignmentLink> links = links_to_leaves(to);
+    check_leaves(links.back().source + 1, source_words, {text_.reader.target_position().file, pair.line});
+    return piece_links(std::move(links), source_words, target_words, most);
   }
 
   std::string tokens_of(const TextModel& model, const std::string& line, const Position& where,

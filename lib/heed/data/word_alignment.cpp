@@ -1,6 +1,7 @@
 #include "heed/data/word_alignment.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "heed/text/trees/linear_tree.h"
 
@@ -30,31 +31,32 @@ std::vector<int> words_of_pieces(const TextModel& model, const std::string& toke
   return model.subwords().words_of({pieces.begin(), pieces.end()});
 }
 
-std::vector<PieceLink> piece_links(std::span<const AlignmentLink> words, std::span<const int> source_words,
-                                   std::span<const int> target_words) {
+std::vector<PieceLink> piece_links(std::vector<AlignmentLink> words, std::span<const int> source_words,
+                                   std::span<const int> target_words, std::int32_t most) {
   const std::vector<PieceRange> sources = pieces_of_words(source_words), targets = pieces_of_words(target_words);
+  const auto order = [](const auto& link) { return std::pair(link.target, link.source); };
+  // A link that occurs again must not be turned into pieces again: their number may be large.
+  std::ranges::sort(words, {}, order);
+  const auto repeated = std::ranges::unique(words, {}, order);
+  words.erase(repeated.begin(), repeated.end());
   std::vector<PieceLink> out;
   for (const AlignmentLink& link : words) {
     if (link.source >= std::ssize(sources) || link.target >= std::ssize(targets))
       throw Error("internal: a link leads out of the words of its sentences");
     const PieceRange from = sources[static_cast<std::size_t>(link.source)];
     const PieceRange to = targets[static_cast<std::size_t>(link.target)];
-    for (std::int32_t t = to.first; t < to.last; ++t)
-      for (std::int32_t s = from.first; s < from.last; ++s) out.push_back({s, t});
+    for (std::int32_t t = to.first; t < std::min(to.last, most); ++t)
+      for (std::int32_t s = from.first; s < std::min(from.last, most); ++s) out.push_back({s, t});
   }
-  const auto before = [](const PieceLink& a, const PieceLink& b) {
-    return a.target != b.target ? a.target < b.target : a.source < b.source;
-  };
-  std::sort(out.begin(), out.end(), before);
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  std::ranges::sort(out, {}, order);
   return out;
 }
 
 std::vector<PieceLink> piece_links(std::string_view line, std::span<const int> source_words,
-                                   std::span<const int> target_words, const Position& where) {
+                                   std::span<const int> target_words, const Position& where, std::int32_t most) {
   const auto count = [](std::span<const int> words) { return words.empty() ? 0 : words.back() + 1; };
   return piece_links(read_links(line, count(source_words), count(target_words), "words", where), source_words,
-                     target_words);
+                     target_words, most);
 }
 
 std::vector<AlignmentLink> links_to_leaves(std::string_view linear_tree) {
@@ -77,7 +79,7 @@ std::vector<PieceLink> links_of_new_pieces(std::span<const PieceLink> links, std
   for (const PieceLink& link : links)
     words.push_back(
         {source_before[static_cast<std::size_t>(link.source)], target_before[static_cast<std::size_t>(link.target)]});
-  return piece_links(words, source_now, target_now);
+  return piece_links(std::move(words), source_now, target_now);
 }
 
 }  // namespace heed
