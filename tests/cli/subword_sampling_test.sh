@@ -40,5 +40,22 @@ yes 0-0 | head -n 600 >links
 "$train" "${options[@]}" -v bpe --bpe-dropout 0.2 --guided-alignment links -j 2 --after 3e -m parts.h5 || fail "--guided-alignment: exit $?"
 same_parameters parts.h5 aligned.h5 "a resumed training with alignments"
 other_parameters bpe.h5 aligned.h5 "the alignments change nothing"
+# Cropping can leave a lone U+2581, the beginning of a word that is no word of its own.
+paste -d '|' <("$HEED_BIN/tokenize" -q <en) <("$HEED_BIN/tokenize" -q <fr) | awk -F '|' '{
+  n = split($1, source, " "); m = split($2, target, " "); line = ""
+  for (i = 0; i < n; ++i) for (j = 0; j < m; ++j) line = line i "-" j " "
+  print line
+}' >crop.links
+for length in 8 10 12 15; do
+  "$train" "${options[@]}" -v unigram --sample-alpha 0.2 --max-length "$length" --on-long crop --guided-alignment crop.links --after 2e \
+    -m "crop$length.h5" 2>stderr || fail "--on-long crop, $length tokens: exit $?, $(cat stderr)"
+done
+# Tokens that end in the separator of BPE.
+for _ in $(seq 40); do echo 'foo@@ bar baz@@'; done >separators.en
+for _ in $(seq 40); do echo 'bar@@ foo @@'; done >separators.fr
+yes '0-0 1-1' | head -n 40 >links
+cat separators.* | "$HEED_BIN/build-vocab" -q --type bpe --mode none --merges 10 >separators.vocab || fail "build-vocab failed"
+"$train" -q "${options[@]:4}" -t separators.en separators.fr -v separators.vocab --pretokenized --bpe-dropout 0.5 --guided-alignment links --after 3e \
+  -m separators.h5 || fail "tokens that end in the separator: exit $?"
 expect 0 '' 'train: warning: --bpe-dropout was 0.2 and is now 0.3: *' "$train" "${options[@]}" -v bpe --bpe-dropout 0.3 -j 1 --after 4e -m bpe.h5
 finish

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "heed/text/bpe/bpe.h"
 #include "heed/text/strings/vocabulary.h"
 
@@ -131,4 +133,37 @@ TEST_CASE("a sentence keeps its pieces where others would be too many, or unknow
   foreign.all[0].add(ids, ids, 1);
   SampledCorpus kept(foreign, text, text, {.dropout = 1}, pool);
   CHECK(kept.load(0, 0).source(0).size() == 2);
+}
+
+TEST_CASE("a sentence that was cropped within a word keeps its pieces: the text of the word is not known") {
+  std::vector<std::string> pieces = kPieces;
+  pieces.insert(pieces.end(), {"ab", "b"});
+  const TextModel text = model(pieces);
+  std::vector<std::int32_t> cropped = text.encode_tokens("abc");
+  cropped.push_back(text.vocabulary().id("ab@@"));
+  Windows windows;
+  windows.all.emplace_back();
+  windows.all[0].add(cropped, text.encode_tokens("abc ab"), 1);
+  ThreadPool pool(1);
+  SampledCorpus corpus(windows, text, text, {.dropout = 1}, pool);
+  const ParallelCorpus& drawn = corpus.load(0, 0);
+  CHECK(std::ranges::equal(drawn.source(0), cropped));
+  CHECK(text.join(drawn.target(0)) == "abc ab");
+  CHECK(drawn.target(0).size() == 5);
+}
+
+TEST_CASE("a sentence keeps its pieces, and its links, where its tokens end in the separator of BPE") {
+  std::vector<std::string> pieces = kPieces;
+  pieces.emplace_back("@@");
+  const TextModel text = model(pieces);
+  const std::vector<std::int32_t> two_words{text.vocabulary().id("de"), text.vocabulary().id("@@")};
+  Windows windows;
+  windows.all.emplace_back();
+  windows.all[0].add(two_words, text.encode_tokens("de"), 1);
+  windows.all[0].add_links(std::vector<PieceLink>{{1, 0}});
+  ThreadPool pool(1);
+  SampledCorpus corpus(windows, text, text, {.dropout = 1}, pool);
+  const ParallelCorpus& drawn = corpus.load(0, 0);
+  CHECK(std::ranges::equal(drawn.source(0), two_words));
+  CHECK(std::ranges::equal(drawn.links(0), std::vector<PieceLink>{{1, 0}, {1, 1}}));
 }

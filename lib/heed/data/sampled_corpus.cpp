@@ -8,6 +8,18 @@
 #include "heed/text/strings/vocabulary.h"
 
 namespace heed {
+namespace {
+
+bool has_unknown(std::span<const std::int32_t> ids) {
+  return std::ranges::find(ids, kUnknownId) != ids.end();
+}
+
+/// Returns the index of the last word of a sentence, or -1 if the sentence has no pieces.
+int last_word(const TextModel& model, std::span<const std::int32_t> ids) {
+  return ids.empty() ? -1 : model.words_of(ids).back();
+}
+
+}  // namespace
 
 const ParallelCorpus& SampledCorpus::load(std::int64_t epoch, std::int64_t window) {
   const ParallelCorpus& pairs = corpus_.load(epoch, window);
@@ -36,16 +48,19 @@ void SampledCorpus::add_cut_again(const ParallelCorpus& pairs, std::int64_t pair
 
 std::vector<std::int32_t> SampledCorpus::cut_again(const TextModel& model, std::span<const std::int32_t> ids,
                                                    std::int64_t epoch, std::int64_t line, bool is_target) const {
-  const auto is_unknown = [](std::int32_t id) { return id == kUnknownId; };
-  if (std::ranges::any_of(ids, is_unknown)) return {ids.begin(), ids.end()};
+  const std::vector<std::int32_t> usual(ids.begin(), ids.end());
+  if (has_unknown(usual)) return usual;
+  const std::string tokens = model.join(usual);
+  if (model.encode_tokens(tokens) != usual) return usual;
   // Lines are below 2^31.
   const std::uint64_t which = static_cast<std::uint64_t>(epoch) << 32 | static_cast<std::uint64_t>(line);
   SubwordSampler sampler{.dropout = sampling_.dropout,
                          .alpha = sampling_.alpha,
                          .stream = RandomStream(sampling_.seed, RandomUse::subwords, which, is_target ? 2 : 1)};
-  std::vector<std::int32_t> drawn = model.encode_tokens(model.join(ids), &sampler);
-  if (std::ssize(drawn) >= sampling_.max_length || std::ranges::any_of(drawn, is_unknown))
-    return {ids.begin(), ids.end()};
+  std::vector<std::int32_t> drawn = model.encode_tokens(tokens, &sampler);
+  if (std::ssize(drawn) >= sampling_.max_length || has_unknown(drawn) ||
+      last_word(model, drawn) != last_word(model, usual))
+    return usual;
   return drawn;
 }
 

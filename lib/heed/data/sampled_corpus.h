@@ -21,9 +21,11 @@ struct SubwordSampling {
 /// depend on the seed, the epoch and the line number of the sentence only, and not on the number of threads or on an
 /// interruption of the training.
 ///
-/// A sentence is joined to its tokens and cut into pieces again. The sentence keeps its old pieces in three cases: one
-/// of the old pieces is unknown (`<unk>`), so that the text is not known; one of the new pieces is unknown; or the new
-/// pieces are too many. In an aligned corpus, all new pieces of a word get the links of the word.
+/// A sentence is joined to its tokens and cut into pieces again. The sentence keeps its old pieces in two cases. First,
+/// the old pieces do not tell the text of the sentence: one of them is unknown (`<unk>`), or the joined tokens are
+/// usually cut into other pieces, because the sentence was cropped within a word, or because a word of the text ends in
+/// BPE's separator. Second, the new pieces do not fit: one of them is unknown, they are too many, or they make more or
+/// fewer words than the old ones. In an aligned corpus, all new pieces of a word get the links of the word.
 class SampledCorpus final : public ExampleWindows {
  public:
   /// The other objects must outlive this one. The windows are those of `corpus`.
