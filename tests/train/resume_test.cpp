@@ -64,6 +64,32 @@ TEST_CASE("a saved run goes on only with the same model, text and optimiser") {
         "train: warning: --r-drop was 0 and is now 5: the result will differ from that of an uninterrupted run\n");
 }
 
+TEST_CASE("a changed text is reported with the options that may have changed it") {
+  std::ostringstream messages;
+  Log log(messages, "train");
+  ResumableCheckpoint saved = saved_run();
+  saved.state.settings = {{"the text's fingerprint", "aa"}, {"--max-length", "256"}, {"--pretokenized", "false"}};
+  const std::vector<RunSetting> settings = {
+      {"the text's fingerprint", "bb", true},
+      {.name = "--pretokenized", .value = "true", .of_text = true},
+      {.name = "--on-invalid-utf8", .value = "keep", .of_text = true},  // which the saved training does not tell
+      {"--max-length", "8"},
+      {"--seed", "1", false, "1"}};
+  CHECK_THROWS_WITH_AS(check_resumable("m.h5", saved, checkpoint(small_config()), settings, log),
+                       "m.h5: cannot go on with this training: the text's fingerprint is aa there, bb here; "
+                       "--pretokenized is false there, true here; --max-length is 256 there, 8 here (give the same "
+                       "options as before, or name another model with -m)",
+                       Error);
+  CHECK(messages.str().empty());
+  // What has changed nothing of the text changes nothing of the result.
+  saved.state.settings[0].second = "bb";
+  check_resumable("m.h5", saved, checkpoint(small_config()), settings, log);
+  CHECK(
+      messages.str() ==
+      "train: warning: --max-length was 256 and is now 8: the result will differ from that of an uninterrupted run\n");
+  CHECK(saved.state.settings[2].second == "keep");
+}
+
 TEST_CASE("a place in an epoch, where its batches become more or fewer") {
   CHECK(scaled_batch(6, 12, 12) == 6);
   CHECK(scaled_batch(6, 12, 1) == 1);

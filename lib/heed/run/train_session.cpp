@@ -301,12 +301,15 @@ std::vector<RunSetting> TrainSession::settings() const {
   const std::string pretrained = !options_.pretrained_model.empty() ? options_.pretrained_model
                                  : pretrained_before                ? *pretrained_before
                                                                     : kNotSet;
+  const FieldList all = FieldList::of(copy);
   std::vector<RunSetting> out = {
       {kWindow, text_of(*FieldList::of(copy.batch).find("shuffle-window")), true},
       {"the training text's fingerprint", digits(corpus_->fingerprint()), true},
       {kPretrained, pretrained},
       {"the precision", precision_ == Precision::float32 ? "float32" : "bfloat16"},
   };
+  for (const char* const name : {"pretokenized", "on-invalid-utf8", "guided-alignment"})
+    out.push_back({.name = "--" + std::string(name), .value = text_of(*all.find(name)), .of_text = true});
   const auto add = [&](const FieldList& fields, const FieldList& defaults) {
     for (std::size_t i = 0; i < fields.all().size(); ++i) {
       const Field& field = fields.all()[i];

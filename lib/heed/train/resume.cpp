@@ -60,15 +60,22 @@ void check_resumable(const std::string& path, ResumableCheckpoint& saved, const 
   const std::string difference = describe_difference(present, saved.checkpoint, Comparison::training);
   if (!difference.empty()) fail(difference);
   auto& stored = saved.state.settings;
+  std::string required, others;
+  std::vector<std::string> changes;
   for (const RunSetting& setting : settings) {
     const auto found =
         std::find_if(stored.begin(), stored.end(), [&](const auto& s) { return s.first == setting.name; });
+    if (found == stored.end() && setting.of_text) continue;
     const std::string before = found == stored.end() ? setting.default_value : found->second;
     if (before == setting.value) continue;
-    if (setting.required) fail(setting.name + " is " + before + " there, " + setting.value + " here");
-    log.warn(setting.name + " was " + before + " and is now " + setting.value +
-             ": the result will differ from that of an uninterrupted run");
+    std::string& list = setting.required ? required : others;
+    list += (list.empty() ? "" : "; ") + setting.name + " is " + before + " there, " + setting.value + " here";
+    if (!setting.required && !setting.of_text)
+      changes.push_back(setting.name + " was " + before + " and is now " + setting.value);
   }
+  if (!required.empty()) fail(required + (others.empty() ? "" : "; ") + others);
+  for (const std::string& change : changes)
+    log.warn(change + ": the result will differ from that of an uninterrupted run");
   stored.clear();
   for (const RunSetting& setting : settings) stored.emplace_back(setting.name, setting.value);
 }

@@ -25,17 +25,19 @@ std::string describe_difference(const Checkpoint& here, const Checkpoint& there,
 /// One setting that decides the result of a training, such as the value of an option. TrainingState::settings stores
 /// the settings, so that they can be compared when an interrupted training goes on. A changed `required` setting (the
 /// training text, the optimiser) is an error. Any other setting may change, but training then ends with another model
-/// than an uninterrupted training would. A file of an older heed lacks the settings that came later; it was trained
-/// with their defaults.
+/// than an uninterrupted training would; only a setting `of_text` decides nothing but the training text, whose
+/// fingerprint is a required setting. A file of an older heed lacks the settings that came later; it was trained with
+/// their defaults, or, if they are of_text, with values that nobody knows.
 struct RunSetting {
   std::string name, value;
   bool required = false;
   std::string default_value = kNotSet;
+  bool of_text = false;
 };
 
 /// Compares a saved training with the present one. Throws Error naming `path` when the configs, the text models or a
-/// required setting differ. Warns of each other setting that differs. Then stores the present settings in
-/// `saved.state`.
+/// required setting differ; the message has all settings that differ, because one may be the cause of another. Warns of
+/// each other setting that differs, unless it is of_text. Then stores the present settings in `saved.state`.
 void check_resumable(const std::string& path, ResumableCheckpoint& saved, const Checkpoint& present,
                      const std::vector<RunSetting>& settings, Log& log);
 
