@@ -66,11 +66,15 @@ TEST_CASE("the windows of an epoch have each pair once, in another order in each
   for (const std::int64_t epoch : {0, 1, 5}) {
     std::multiset<std::int64_t> all;
     std::int64_t tokens = 0;
+    const std::vector<WindowSize> sizes = corpus.sizes_of_windows(epoch);
+    REQUIRE(sizes.size() == 4);
     for (std::int64_t w = 0; w < corpus.windows(); ++w) {
       const ParallelCorpus& window = corpus.load(epoch, w);
       const std::vector<std::int64_t> here = lines(window);
       CHECK(std::ranges::is_sorted(here));
       CHECK((here.size() >= 43 && here.size() <= 50));
+      CHECK(sizes[static_cast<std::size_t>(w)].pairs == window.size());
+      CHECK(sizes[static_cast<std::size_t>(w)].target_tokens == window.target_tokens());
       all.insert(here.begin(), here.end());
       tokens += window.target_tokens();
       if (w == 0) first_windows.insert(here);
@@ -101,6 +105,9 @@ TEST_CASE("a window that holds all pairs is the corpus in memory") {
   fill(memory, no_other_ranks());
   fill(disk, no_other_ranks());
   CHECK(disk.windows() == 1);
+  REQUIRE(disk.sizes_of_windows(3).size() == 1);
+  CHECK(disk.sizes_of_windows(3)[0].pairs == 193);
+  CHECK(disk.sizes_of_windows(3)[0].target_tokens == memory.target_tokens());
   CHECK(disk.load(7, 0).bytes() == memory.load(7, 0).bytes());
 }
 

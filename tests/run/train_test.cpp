@@ -100,6 +100,17 @@ TEST_CASE("a warm-up longer than a third of the training is warned of, with numb
   CHECK(contains(log, third));
 }
 
+TEST_CASE("updates end with their window, and the plan of a training knows it") {
+  const Lessons lessons("heed_train_windows", 2500);
+  const Words options = {"--after", "2e", "--shuffle-window", "1000", "--optimizer-delay", "100", "--lr-warmup", "0"};
+  Words plan = options;
+  plan.emplace_back("--dry-run");
+  // Two windows of 1,024 pairs have 128 batches each, and one of 452 has 57.
+  CHECK(contains(lessons.train(plan).out, "until                       2e, about 10 updates\n"));
+  lessons.train(options);
+  CHECK(lessons.state().state.updates == 10);
+}
+
 TEST_CASE("--check and --dry-run show the plan alike") {
   const Lessons lessons;
   const std::string line = "  learning rate               0.00217 at its peak, after 30 updates, then inverse-sqrt\n";

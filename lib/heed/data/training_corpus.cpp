@@ -75,15 +75,41 @@ void TrainingCorpus::finish() {
   load(0, 0);
 }
 
+/// Returns the numbers of all blocks in the order in which an epoch deals them out to its windows.
+std::vector<std::int64_t> TrainingCorpus::order_of_blocks(std::int64_t epoch) const {
+  std::vector<std::int64_t> numbers(blocks_.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  shuffle(numbers, RandomStream(window_->seed, RandomUse::windows, static_cast<std::uint64_t>(epoch), 0));
+  return numbers;
+}
+
+/// Returns the part of order_of_blocks() that a window has.
+std::span<const std::int64_t> TrainingCorpus::part_of_window(std::span<const std::int64_t> order,
+                                                             std::int64_t window) const {
+  const std::int64_t begin = std::ssize(order) * window / windows_, end = std::ssize(order) * (window + 1) / windows_;
+  return order.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+}
+
+std::vector<WindowSize> TrainingCorpus::sizes_of_windows(std::int64_t epoch) const {
+  if (windows_ == 1) return {{pairs_, target_tokens_}};
+  const std::vector<std::int64_t> order = order_of_blocks(epoch);
+  std::vector<WindowSize> sizes(static_cast<std::size_t>(windows_));
+  for (std::int64_t window = 0; window < windows_; ++window)
+    for (const std::int64_t number : part_of_window(order, window)) {
+      const Block& block = blocks_[static_cast<std::size_t>(number)];
+      sizes[static_cast<std::size_t>(window)].pairs += block.pairs;
+      sizes[static_cast<std::size_t>(window)].target_tokens += block.target_tokens;
+    }
+  return sizes;
+}
+
 const ParallelCorpus& TrainingCorpus::load(std::int64_t epoch, std::int64_t window) {
   // One window is the same in every epoch.
   const std::int64_t wanted = windows_ == 1 ? 0 : epoch * windows_ + window;
   if (wanted == loaded_) return present_;
-  std::vector<std::int64_t> numbers(blocks_.size());
-  std::iota(numbers.begin(), numbers.end(), 0);
-  shuffle(numbers, RandomStream(window_->seed, RandomUse::windows, static_cast<std::uint64_t>(epoch), 0));
-  const auto begin = std::ssize(numbers) * window / windows_, end = std::ssize(numbers) * (window + 1) / windows_;
-  numbers = {numbers.begin() + begin, numbers.begin() + end};
+  const std::vector<std::int64_t> order = order_of_blocks(epoch);
+  const std::span<const std::int64_t> part = part_of_window(order, window);
+  std::vector<std::int64_t> numbers(part.begin(), part.end());
   std::ranges::sort(numbers);
   present_.clear();
   for (std::int64_t first = 0; first < std::ssize(numbers); first += kBlocksReadAtOnce)

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,11 @@ struct ShuffleWindow {
   std::int64_t pairs = 0;  ///< about how many sentence pairs are in memory and shuffled together
   std::string folder;      ///< the folder of the temporary file
   std::uint64_t seed = 1;
+};
+
+/// The numbers of sentence pairs of a window, and of their target tokens, including one `</s>` for each pair.
+struct WindowSize {
+  std::int64_t pairs = 0, target_tokens = 0;
 };
 
 /// The sentence pairs that ranks learn from together. Without a ShuffleWindow, all ranks have all pairs in memory, in
@@ -41,6 +47,8 @@ class TrainingCorpus final : public ParallelWindows {
   const ParallelCorpus& load(std::int64_t epoch, std::int64_t window) override;
 
   std::int64_t windows() const override { return windows_; }
+  /// Returns the size of each window of an epoch, without loading the windows.
+  std::vector<WindowSize> sizes_of_windows(std::int64_t epoch) const;
   /// Returns the window that was loaded last.
   const ParallelCorpus& present() const { return present_; }
   /// Returns the number of all sentence pairs.
@@ -58,6 +66,8 @@ class TrainingCorpus final : public ParallelWindows {
     std::uint64_t fingerprint = 0;
   };
 
+  std::vector<std::int64_t> order_of_blocks(std::int64_t epoch) const;
+  std::span<const std::int64_t> part_of_window(std::span<const std::int64_t> order, std::int64_t window) const;
   void read_blocks(const std::vector<std::int64_t>& numbers);
 
   Communicator& ranks_;

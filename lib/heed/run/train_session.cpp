@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -347,11 +348,6 @@ std::int64_t TrainSession::epoch_tokens() const {
   return is_classifier(config_) ? corpus_->pairs() : corpus_->target_tokens();
 }
 
-std::int64_t TrainSession::epoch_updates() const {
-  const std::int64_t delay = options_.batch.optimizer_delay;
-  return (epoch_batches_ + delay - 1) / delay;
-}
-
 /// Takes the warm-up and the peak of the learning rate from the saved training, unless the user has set these options.
 /// A prolonged training thus keeps the values of its first part. A file of an older heed does not store the values;
 /// then the values are the older heed's defaults, which were the same for every length.
@@ -428,10 +424,29 @@ void TrainSession::agree_on_speed() {
   ranks_.broadcast(std::as_writable_bytes(std::span(&speed_, 1)));
 }
 
-void TrainSession::plan() {
-  EpochBatches batches(examples(), options_.batch.limits(), static_cast<std::uint64_t>(options_.batch.seed));
+/// Counts the batches and the updates of an epoch. The batches of the first window are counted, and the others are
+/// taken to have as many for their size. An update ends with its window.
+void TrainSession::plan_epoch() {
+  const BatchLimits limits = options_.batch.limits();
+  EpochBatches batches(examples(), limits, static_cast<std::uint64_t>(options_.batch.seed));
   batches.prepare(0);
-  epoch_batches_ = batches.size() * corpus_->windows();
+  const bool by_pairs = limits.target_tokens == INT64_MAX;
+  const auto size = [&](const WindowSize& window) {
+    return static_cast<double>(by_pairs ? window.pairs : window.target_tokens);
+  };
+  const std::vector<WindowSize> windows = corpus_->sizes_of_windows(0);
+  const std::int64_t delay = options_.batch.optimizer_delay;
+  epoch_batches_ = epoch_updates_ = 0;
+  for (const WindowSize& window : windows) {
+    const double share = size(window) / size(windows.front());
+    const auto in_window = std::max<std::int64_t>(1, std::llround(share * static_cast<double>(batches.size())));
+    epoch_batches_ += in_window;
+    epoch_updates_ += (in_window + delay - 1) / delay;
+  }
+}
+
+void TrainSession::plan() {
+  plan_epoch();
   planned_updates_ = TrainingLength("--after", options_.run.after).updates(epoch_updates(), epoch_tokens(), speed_);
   if (resumed_) {
     take_rates_from(run_->state);

@@ -60,12 +60,12 @@ class TrainSession {
   const CorpusReport& report() const { return report_; }
   /// Returns the optimiser's settings. Call plan() first; the same applies to the next three functions.
   const OptimizerSettings& optimizer() const { return optimizer_; }
-  /// Returns the number of batches in an epoch; about so many with --shuffle-window.
+  /// Returns the number of batches in an epoch; about so many with --shuffle-window, like epoch_updates().
   std::int64_t epoch_batches() const { return epoch_batches_; }
   /// Returns the number of target tokens in an epoch, which is the number of images for a model that classifies.
   std::int64_t epoch_tokens() const;
   /// Returns the number of updates in an epoch.
-  std::int64_t epoch_updates() const;
+  std::int64_t epoch_updates() const { return epoch_updates_; }
   /// Returns about how many updates the whole training has, until --after.
   double planned_updates() const { return planned_updates_; }
   Validator* validator() { return validator_ ? &*validator_ : nullptr; }
@@ -108,6 +108,7 @@ class TrainSession {
   void read_images();
   std::unique_ptr<TrainingWorkers> make_workers(const Model<float>& model);
   void make_loss();
+  void plan_epoch();
   void take_rates_from(TrainingState& state);
   void set_rates();
 
@@ -123,7 +124,7 @@ class TrainSession {
   // rate.
   OptimizerOptions optimizer_options_;
   OptimizerSettings optimizer_;
-  std::int64_t epoch_batches_ = 0;
+  std::int64_t epoch_batches_ = 0, epoch_updates_ = 0;
   double planned_updates_ = 0;
   // The predicted speed in target tokens a second, where --after is in hours.
   double speed_ = 0;
