@@ -111,6 +111,14 @@ TEST_CASE("updates end with their window, and the plan of a training knows it") 
   CHECK(lessons.state().state.updates == 10);
 }
 
+TEST_CASE("--check takes its percentages of the pairs that it has looked at") {
+  const Lessons lessons("heed_train_check", 3072);  // 64 different pairs
+  const std::string report = lessons.train({"--check", "--shuffle-window", "1000", "--lr-warmup", "0"}).out;
+  CAPTURE(report);
+  CHECK(contains(report, "looked at below             1,024 pairs, a window of --shuffle-window\n"));
+  CHECK(contains(report, "duplicates                  960 (93.75 %), the first in line "));
+}
+
 TEST_CASE("--check and --dry-run show the plan alike") {
   const Lessons lessons;
   const std::string line = "  learning rate               0.00217 at its peak, after 30 updates, then inverse-sqrt\n";

@@ -61,13 +61,13 @@ void print_data(TrainSession& session, Table& table) {
   table.line("pairs to train on", format_count(session.corpus().pairs()));
   if (session.corpus().windows() > 1)
     table.line("looked at below", format_count(pairs.size()) + " pairs, a window of --shuffle-window");
-  table.count("duplicates", statistics.duplicates, report.pairs, statistics.first_duplicate_line);
+  table.count("duplicates", statistics.duplicates, pairs.size(), statistics.first_duplicate_line);
   if (session.one_vocabulary())
-    table.count("target equals source", statistics.copies, report.pairs, statistics.first_copy_line);
+    table.count("target equals source", statistics.copies, pairs.size(), statistics.first_copy_line);
   // The source of an image is its path, whose length says nothing.
   const bool images = session.reads_images();
   if (!images) {
-    table.count("one side 3 times longer", statistics.ratio_outliers, report.pairs,
+    table.count("one side 3 times longer", statistics.ratio_outliers, pairs.size(),
                 statistics.first_ratio_outlier_line);
     table.line("source tokens a pair", lengths(statistics.source));
   }
