@@ -164,6 +164,8 @@ bad '*a.en:*: * tokens with </s>, more than 3 (*' -t a.en a.fr -v vocab --max-le
 bad '*no pair is left of 60*' -t a.en a.fr -v vocab --max-length 2
 printf 'fine\nbad \xff\n' >invalid
 bad 'invalid:2:5: invalid UTF-8 (*' -t invalid invalid -v vocab --on-invalid-utf8 fail
+printf '\n\n' >blank
+bad 'blank + blank: no pair is left of 2: 2 empty, 0 too long' -t a.en a.fr --valid-sets blank blank -v vocab
 head -c 1000000 /dev/zero | tr '\0' 'x' >long
 echo >>long
 bad '*no pair is left of 1: 0 empty, 1 too long*' -t long long -v vocab

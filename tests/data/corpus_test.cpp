@@ -63,7 +63,7 @@ TEST_CASE("pairs become ids in order, with empty sides left out and counted") {
   CHECK(out.targets == std::vector<std::string>{"c", "d d"});
   CHECK(out.messages ==
         "t: warning: standard input:2: an empty line; pairs left out because a side is empty: 2 of 4\n"
-        "t: source pieces that the vocabulary does not know: 1 of 3 (33.33 %)\n");
+        "t: standard input: source pieces that the vocabulary does not know: 1 of 3 (33.33 %)\n");
 }
 
 TEST_CASE("long pairs are left out, cropped or refused, as asked") {
@@ -78,6 +78,8 @@ TEST_CASE("long pairs are left out, cropped or refused, as asked") {
   CHECK(cropped.corpus.source_tokens(1) == 4);
   CHECK(cropped.corpus.target_tokens(2) == 4);
   CHECK(cropped.messages.find("such pairs cropped: 2 of 3") != std::string::npos);
+  const Outcome limited = encode(text, {.max_length = 4, .on_long = OnLong::crop, .limited_by = "--fixed-length"});
+  CHECK(limited.messages.find("(longest: 5 and 6 tokens; --fixed-length)\n") != std::string::npos);
   CHECK_THROWS_WITH_AS(encode(text, {.max_length = 4, .on_long = OnLong::fail}),
                        "standard input:2: 5 tokens with </s>, more than 4 (raise --max-length, or leave such pairs out "
                        "with --on-long skip)",
@@ -88,6 +90,7 @@ TEST_CASE("an empty corpus, and one of which nothing is left, are errors") {
   CHECK_THROWS_WITH_AS(encode("", {}), "standard input: is empty (sentence pairs are needed)", Error);
   CHECK_THROWS_WITH_AS(encode("a\t\n a b c\ta\n", {.max_length = 3}),
                        "standard input: no pair is left of 2: 1 empty, 1 too long (raise --max-length)", Error);
+  CHECK_THROWS_WITH_AS(encode("a\t\n\t\n", {}), "standard input: no pair is left of 2: 2 empty, 0 too long", Error);
 }
 
 TEST_CASE("any number of threads gives the same corpus; the fingerprint sees every change") {

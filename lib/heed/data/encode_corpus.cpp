@@ -270,6 +270,7 @@ std::uint64_t encode_corpus(const CorpusText& text, ThreadPool& pool, Log& log, 
     }
   }
   reader.report(log);
+  report.text = reader.name();
   report.add_up(ranks);
   corpus.finish();
   run_together(ranks, [&] {
@@ -277,7 +278,7 @@ std::uint64_t encode_corpus(const CorpusText& text, ThreadPool& pool, Log& log, 
     if (corpus.pairs() == 0)
       throw Error(Position{reader.name()}, "no pair is left of " + format_count(report.pairs) + ": " +
                                                format_count(report.empty) + " empty, " + format_count(report.too_long) +
-                                               " too long (raise --max-length)");
+                                               " too long" + (report.too_long > 0 ? " (raise --max-length)" : ""));
   });
   return encoder.hash();
 }
@@ -312,11 +313,11 @@ void CorpusReport::tell(Log& log, const EncodeOptions& options) const {
     log.warn(first_too_long.text() + ": longer than " + std::to_string(options.max_length) + " tokens; such pairs " +
              (options.on_long == OnLong::skip ? "left out: " : "cropped: ") + format_count(too_long) + " of " +
              format_count(pairs) + " (longest: " + format_count(longest_source) + " and " +
-             format_count(longest_target) + " tokens; --max-length, --on-long)");
+             format_count(longest_target) + " tokens; " + options.limited_by + ")");
   const auto tell_unknown = [&](const char* side, std::int64_t unknown, std::int64_t pieces) {
     if (unknown == 0) return;
     const std::string share = number_text("%.2f %%", 100 * static_cast<double>(unknown) / static_cast<double>(pieces));
-    log.info(std::string(side) + " pieces that the vocabulary does not know: " + format_count(unknown) + " of " +
+    log.info(text + ": " + side + " pieces that the vocabulary does not know: " + format_count(unknown) + " of " +
              format_count(pieces) + " (" + share + ")");
   };
   tell_unknown("source", source_unknown, source_pieces);

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "heed/base/signals.h"
 #include "heed/base/threads.h"
@@ -29,10 +31,13 @@ struct EncodeOptions {
   OnLong on_long = OnLong::skip;
   /// Whether the text is already tokenised: words separated by spaces, which are not yet split into subwords.
   bool pretokenized = false;
+  /// The options of train that decide max_length and on_long, for a message.
+  std::string limited_by = "--max-length, --on-long";
 };
 
 /// Counts of what happened to the sentence pairs that encode_corpus() read.
 struct CorpusReport {
+  std::string text;           ///< the name of the text, for messages
   std::int64_t pairs = 0;     ///< number of sentence pairs that were read
   std::int64_t empty = 0;     ///< number of pairs left out because one side or both have no tokens
   std::int64_t too_long = 0;  ///< number of pairs left out or cropped because a side was longer than max_length

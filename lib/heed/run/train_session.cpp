@@ -261,8 +261,9 @@ ExampleWindows& TrainSession::windows() {
 
 void TrainSession::read_validation(std::istream& in) {
   if (options_.valid_sets.empty()) return;
-  // Validation sentences of any length are kept; only models with learned positions limit the length.
-  const EncodeOptions encode{longest_sequence(config_).value_or(kNoLengthLimit), OnLong::crop, options_.pretokenized};
+  // Validation sentences of any length are kept; only models with learned positions or a fixed length limit the length.
+  const EncodeOptions encode{longest_sequence(config_).value_or(kNoLengthLimit), OnLong::crop, options_.pretokenized,
+                             "--max-positions or --fixed-length"};
   PairReader reader = open_pairs(options_.valid_sets, in, options_);
   CorpusReport report;
   valid_corpus_ = encode_corpus({.reader = reader,
