@@ -101,6 +101,8 @@ expect 1 '' 'train: rank 1 on * trains something else: there, --valid-freq is 3e
   ranks 1 "$train" -q "${files[@]}" "${options[@]}" -m new.h5 : -n 1 "$train" -q "${files[@]}" "${options[@]}" --valid-freq 3e -m new.h5
 expect 2 '' 'train: several processes train together, which read standard input only as --tsv - (give files)' \
   ranks 2 "$train" -q -t - train.fr "${options[@]}" -m new.h5
+expect 2 '' 'train: several processes train together, which read standard input only as --tsv - (give files)' \
+  ranks 2 "$train" -q "${files[@]}" "${options[@]:5}" -v - -m new.h5
 expect 2 '' 'train: --early-stopping needs something to validate on (give --valid-sets)' \
   ranks 2 "$train" -q "${files[@]}" "${options[@]:3}" --early-stopping 2 -m new.h5
 # The model is larger than rank 0's files may be, and all that MPI writes is smaller.

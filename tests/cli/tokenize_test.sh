@@ -23,6 +23,7 @@ expect 0 '*' '' "$tokenize" --stats -q -i text
 # With --model, tokenize performs the steps that the model stores.
 "$HEED_BIN/build-vocab" -q --type words --lowercase text >vocab || fail "build-vocab failed"
 expect 0 $'hello , world !\nhe said : " fine . "' '' "$tokenize" -m vocab -i text
+expect 0 $'hello , world !\nhe said : " fine . "' '' "$tokenize" -m <(cat vocab) -i text
 expect 0 $'hello, world!\nhe said: "fine."' '' \
   bash -c "'$tokenize' -m vocab --output-format id -i text | '$tokenize' -d -m vocab --output-format id"
 

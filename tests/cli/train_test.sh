@@ -33,6 +33,16 @@ expect 1 '' 'train: n.h5: holds the state of a training, which the average would
   "$train" --average m.h5 -o n.h5
 cmp -s n.h5 before.h5 || fail "--average changed a training"
 
+# A vocabulary is read once, so that it may come from a pipe.
+expect 0 '*epoch*' '' "$train" "${small[@]}" -t a.en a.fr -v <(cat vocab) -m x.h5 --dry-run
+expect 0 '*epoch*' '' "$train" "${small[@]}" -t a.en a.fr -v <(cat vocab) <(cat vocab) -m x.h5 --dry-run
+expect 0 '*epoch*' '' bash -c "cat vocab | '$train' ${small[*]} -t a.en a.fr -v - -m x.h5 --dry-run"
+
+# What limits the length of validation text is not what limits the length of training text.
+expect 0 '*' '*; --max-length, --on-long)*: longer than 8 tokens; such pairs cropped: * of 60 (*; --max-positions or --fixed-length)*' \
+  "$train" "${small[@]}" --transformer-decoder-autoreg none --fixed-length 8 --max-length 8 --on-long crop -t a.en a.fr \
+  --valid-sets a.en a.fr -v vocab -m x.h5 --dry-run
+
 # R-Drop: the number of threads changes no bit; the speed is measured; another value goes on with a warning.
 for threads in 1 2; do
   "$train" "${small[@]}" -q -j $threads -t a.en a.fr -v vocab -m r$threads.h5 --after 2e --r-drop || fail "train --r-drop: exit $?"

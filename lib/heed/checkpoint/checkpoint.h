@@ -70,7 +70,7 @@ std::optional<TrainingState> load_training_state(const std::string& path);
 /// MODEL.h5`.
 std::pair<TextModel, TextModel> load_text_models(const std::string& path);
 
-/// Tells whether a file starts with the 8 bytes with which all HDF5 files start.
+/// Tells whether a regular file starts with the 8 bytes with which all HDF5 files start. Does not read from pipes.
 bool looks_like_checkpoint(const std::string& path);
 
 }  // namespace heed

@@ -1,6 +1,7 @@
 #include "heed/checkpoint/checkpoint_file.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "heed/base/streams.h"
@@ -34,8 +35,11 @@ std::string first_text(const FieldValue& value) {
   return texts.empty() ? "nothing" : texts.front();
 }
 
-/// Tells whether the first bytes of a file are the bytes `magic`.
+/// Tells whether the first bytes of a regular file are the bytes `magic`. Other files, such as pipes, may be readable
+/// only once, and are not read.
 bool starts_with(const std::string& path, std::string_view magic) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
   std::ifstream in(path, std::ios::binary);
   std::string start(magic.size(), '\0');
   in.read(start.data(), static_cast<std::streamsize>(start.size()));

@@ -45,15 +45,14 @@ void run_average(const TrainOptions& options, Log& log) {
 }
 
 /// Returns the options with the defaults that depend on other options: batches of 128 images for labels, and evalb in
-/// place of BLEU for trees.
-TrainOptions with_defaults(const TrainOptions& options) {
+/// place of BLEU for trees. `vocabularies` are those of the options.
+TrainOptions with_defaults(const TrainOptions& options, const std::vector<TextModel>& vocabularies) {
   TrainOptions out = options;
   if (is_classifier(options.model_options.config)) {
     if (!out.batch.mini_batch && !out.batch.mini_batch_words) out.batch.mini_batch = 128;
     return out;
   }
-  if (!is_given(options.given, "valid-metrics") &&
-      TextModel::read(options.vocabularies.back()).steps().mode == TokenMode::trees)
+  if (!is_given(options.given, "valid-metrics") && vocabularies.back().steps().mode == TokenMode::trees)
     out.run.valid_metrics = {Metric::perplexity, Metric::evalb};
   return out;
 }
@@ -64,7 +63,11 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   Log& log = self.log;
   const bool is_first = ranks.rank() == 0;
   TrainOptions options;
-  run_together(ranks, [&] { options = with_defaults(asked); });
+  std::vector<TextModel> vocabularies;
+  run_together(ranks, [&] {
+    vocabularies = read_vocabularies(asked);
+    options = with_defaults(asked, vocabularies);
+  });
   std::optional<InterruptGuard> interrupts;
   std::optional<ModelLock> lock;
   const std::string notice =
@@ -83,7 +86,9 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   std::istream input(ranks.size() > 1 ? &shared : in.rdbuf());
   const std::optional<int> gpu = chosen_gpu(options.device, ranks, log);
   std::optional<TrainSession> made;
-  run_together(ranks, [&] { made.emplace(options, input, log, ranks, gpu, interrupts ? &*interrupts : nullptr); });
+  run_together(ranks, [&] {
+    made.emplace(options, vocabularies, input, log, ranks, gpu, interrupts ? &*interrupts : nullptr);
+  });
   TrainSession& session = *made;
   session.read_texts();
   run_together(ranks, [&] { session.read_validation(input); });

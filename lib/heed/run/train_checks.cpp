@@ -140,13 +140,14 @@ void check_training(const TrainOptions& options) {
   if (options.run.disp_freq) TrainingLength("--disp-freq", *options.run.disp_freq);
 }
 
-/// Throws UsageError where one of several ranks would read standard input as one of two files: launchers give it to
-/// rank 0 alone, and SharedInput hands it out where it is the only input.
+/// Throws UsageError where one of several ranks would read standard input as a vocabulary or as one of two files:
+/// launchers give it to rank 0 alone, and SharedInput hands it out where it is the only input.
 void check_input(const TrainOptions& options) {
   const auto reads = [](const std::vector<std::string>& files) {
     return files.size() == 2 && std::ranges::find(files, "-") != files.end();
   };
-  if (reads(options.train_sets) || reads(options.valid_sets) || options.guided_alignment == "-")
+  if (reads(options.train_sets) || reads(options.valid_sets) || options.guided_alignment == "-" ||
+      std::ranges::find(options.vocabularies, "-") != options.vocabularies.end())
     throw UsageError("several processes train together, which read standard input only as --tsv - (give files)");
 }
 

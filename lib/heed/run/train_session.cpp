@@ -74,16 +74,23 @@ std::string digits(std::uint64_t hash) {
 
 }  // namespace
 
-TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& log, Communicator& ranks,
-                           std::optional<int> gpu, const InterruptGuard* interrupts)
+std::vector<TextModel> read_vocabularies(const TrainOptions& options) {
+  std::vector<TextModel> out;
+  for (const std::string& file : options.vocabularies)
+    out.push_back(!out.empty() && file == options.vocabularies.front() ? out.front() : TextModel::read(file));
+  return out;
+}
+
+TrainSession::TrainSession(const TrainOptions& options, const std::vector<TextModel>& vocabularies, std::istream& in,
+                           Log& log, Communicator& ranks, std::optional<int> gpu, const InterruptGuard* interrupts)
     : options_(options),
       log_(log),
       ranks_(ranks),
       interrupts_(interrupts),
       compared_(load_compared_trainings(options.run.plot_with)),
       pool_(thread_count(options.threads)),
-      source_(source_text()),
-      target_(target_text(in)),
+      source_(source_text(vocabularies)),
+      target_(target_text(vocabularies, in)),
       config_(options.model_options.resolve(source_, target_)),
       optimizer_options_(options.optimizer),
       gpu_number_(gpu),
@@ -126,14 +133,14 @@ std::vector<std::string> TrainSession::training_files() const {
   return {options_.tsv.empty() ? options_.trees : options_.tsv};
 }
 
-TextModel TrainSession::source_text() const {
+TextModel TrainSession::source_text(const std::vector<TextModel>& vocabularies) const {
   if (image_input(options_.model_options.config)) return TextModel::of_images();
-  return TextModel::read(options_.vocabularies.front()).source();
+  return vocabularies.front().source();
 }
 
 /// Returns the text model of the targets. Labels without a vocabulary are those of the training text, sorted.
-TextModel TrainSession::target_text(std::istream& in) const {
-  if (!options_.vocabularies.empty()) return TextModel::read(options_.vocabularies.back()).target();
+TextModel TrainSession::target_text(const std::vector<TextModel>& vocabularies, std::istream& in) const {
+  if (!vocabularies.empty()) return vocabularies.back().target();
   std::set<std::string> labels;
   PairReader reader = open_pairs(training_files(), in, options_);
   for (TextPair pair; reader.next(pair);)

@@ -22,15 +22,18 @@
 
 namespace heed {
 
+/// Reads the vocabularies that the options name. Each is read once, because it may be a pipe.
+std::vector<TextModel> read_vocabularies(const TrainOptions& options);
+
 /// All objects that `train` works with, made from the options: text models, corpora, model, threads.
 class TrainSession {
  public:
-  /// Reads the trainings of --plot-with and the vocabularies, and opens the training text. Throws the same errors as
-  /// run_train(). `ranks` are the processes that train together.
-  /// `gpu` is the number of the GPU on which this rank computes its updates, if any. If `interrupts` is not null, a
-  /// signal that it has caught ends the reading of the texts: read_texts() and read_validation() throw Interrupted.
-  TrainSession(const TrainOptions& options, std::istream& in, Log& log, Communicator& ranks, std::optional<int> gpu,
-               const InterruptGuard* interrupts);
+  /// Reads the trainings of --plot-with, and opens the training text. Throws the same errors as run_train().
+  /// `vocabularies` is what read_vocabularies() returned. `ranks` are the processes that train together. `gpu` is the
+  /// number of the GPU on which this rank computes its updates, if any. If `interrupts` is not null, a signal that it
+  /// has caught ends the reading of the texts: read_texts() and read_validation() throw Interrupted.
+  TrainSession(const TrainOptions& options, const std::vector<TextModel>& vocabularies, std::istream& in, Log& log,
+               Communicator& ranks, std::optional<int> gpu, const InterruptGuard* interrupts);
 
   /// Reads the training text. Collective. Call it before everything else.
   void read_texts();
@@ -98,8 +101,8 @@ class TrainSession {
   void check_consistency() const;
   void check_trees() const;
   void check_labels() const;
-  TextModel source_text() const;
-  TextModel target_text(std::istream& in) const;
+  TextModel source_text(const std::vector<TextModel>& vocabularies) const;
+  TextModel target_text(const std::vector<TextModel>& vocabularies, std::istream& in) const;
   const Examples& examples() const;
   ExampleWindows& windows();
   std::vector<std::string> training_files() const;
