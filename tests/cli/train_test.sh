@@ -101,6 +101,10 @@ early 2 '--lr-schedule linear needs an end that is the same in every run (give -
 early 1 'missing.h5: cannot open: No such file or directory*' --plot curve.svg --plot-with m.h5 missing.h5
 early 1 'c.h5: holds no state of a training that could be drawn (--plot-with)' --plot curve.svg --plot-with c.h5
 expect 2 '' 'train: --average needs a file to write (-o C.h5)' "$train" --average m.h5
+expect 2 '' 'train: -o -: a checkpoint cannot go to standard output (name a file)' "$train" --average m.h5 -o -
+expect 2 '' 'train: -m -: a checkpoint cannot go to standard output (name a file)' "$train" "${small[@]}" -t a.en a.fr -v vocab -m -
+expect 2 '' 'train: --plot -: the name of a picture ends in .svg or .png' "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --plot -
+[ -e ./- ] && fail "a file has the name -"
 expect 2 '' 'train: --check and --dry-run exclude each other (give one of them)' \
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --check --dry-run
 ln -s a.fr link.svg

@@ -119,6 +119,12 @@ TEST_CASE("--check takes its percentages of the pairs that it has looked at") {
   CHECK(contains(report, "duplicates                  960 (93.75 %), the first in line "));
 }
 
+TEST_CASE("a picture has a name that says what it is") {
+  const Lessons lessons;
+  CHECK_THROWS_WITH_AS(lessons.train({"--plot", "curve.jpg"}),
+                       "--plot curve.jpg: the name of a picture ends in .svg or .png", UsageError);
+}
+
 TEST_CASE("--check and --dry-run show the plan alike") {
   const Lessons lessons;
   const std::string line = "  learning rate               0.00217 at its peak, after 30 updates, then inverse-sqrt\n";

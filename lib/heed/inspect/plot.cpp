@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "heed/base/error.h"
 #include "heed/base/number_text.h"
 #include "heed/base/streams.h"
 #include "heed/inspect/png_canvas.h"
@@ -276,6 +277,11 @@ std::string plot_png(const Plot& plot) {
   PngCanvas canvas(width_of(plot), kHeight);
   PlotPainter(plot, canvas).paint();
   return canvas.take();
+}
+
+void check_picture(const std::string& option, const std::string& path) {
+  if (path.empty() || has_ending(path, ".svg") || has_ending(path, ".png")) return;
+  throw UsageError(option + ' ' + path + ": the name of a picture ends in .svg or .png");
 }
 
 void write_plot(const std::string& path, const Plot& plot) {

@@ -59,6 +59,10 @@ std::string plot_svg(const Plot& plot);
 /// Draws the same picture as plot_svg() as PNG, and returns the contents of the PNG file.
 std::string plot_png(const Plot& plot);
 
+/// Throws UsageError unless `path`, the value of the command-line option `option`, is empty or the name of a picture,
+/// which ends in .svg or .png.
+void check_picture(const std::string& option, const std::string& path);
+
 /// Writes the plot as a file that appears at `path` in one step, so that a viewer never reads an unfinished file. The
 /// file is a PNG picture if the name ends in .png, else an SVG picture. Throws Error when the file cannot be written.
 void write_plot(const std::string& path, const Plot& plot);

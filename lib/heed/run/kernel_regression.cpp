@@ -34,12 +34,6 @@ std::string short_text(double value) {
   return number_text("%.4g", value);
 }
 
-/// Throws UsageError unless the name of a picture's file ends in .svg or .png.
-void check_picture(const std::string& option, const std::string& path) {
-  if (path.empty() || has_ending(path, ".svg") || has_ending(path, ".png")) return;
-  throw UsageError(option + ' ' + path + ": the name of a picture ends in .svg or .png");
-}
-
 std::vector<PoolingChoice> choices(const std::vector<PoolingChoice>& pooling) {
   std::vector<PoolingChoice> out;
   for (const PoolingChoice choice : pooling) {

@@ -7,6 +7,7 @@
 
 #include "heed/base/signals.h"
 #include "heed/base/streams.h"
+#include "heed/inspect/plot.h"
 #include "heed/run/device_choice.h"
 #include "heed/run/peer_options.h"
 #include "heed/run/ranks.h"
@@ -30,6 +31,13 @@ bool holds_training(const std::string& path) {
   } catch (const Error&) {
     return false;
   }
+}
+
+/// Throws UsageError where the name of a file that is written does not fit its contents.
+void check_names(const TrainOptions& options) {
+  for (const auto& [option, file] : {NamedFile{"-m", options.model}, {"-o", options.output}})
+    if (file == "-") throw UsageError(option + " -: a checkpoint cannot go to standard output (name a file)");
+  check_picture("--plot", options.run.plot);
 }
 
 void run_average(const TrainOptions& options, Log& log) {
@@ -86,9 +94,8 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   std::istream input(ranks.size() > 1 ? &shared : in.rdbuf());
   const std::optional<int> gpu = chosen_gpu(options.device, ranks, log);
   std::optional<TrainSession> made;
-  run_together(ranks, [&] {
-    made.emplace(options, vocabularies, input, log, ranks, gpu, interrupts ? &*interrupts : nullptr);
-  });
+  run_together(
+      ranks, [&] { made.emplace(options, vocabularies, input, log, ranks, gpu, interrupts ? &*interrupts : nullptr); });
   TrainSession& session = *made;
   session.read_texts();
   run_together(ranks, [&] { session.read_validation(input); });
@@ -143,7 +150,10 @@ int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, 
     TrainOptions copy = options;
     return describe_options(FieldList::of(copy), FieldList::of(copy.common));
   });
-  run_together(self.ranks, [&] { check_options(options, self.ranks.size()); });
+  run_together(self.ranks, [&] {
+    check_options(options, self.ranks.size());
+    check_names(options);
+  });
   if (options.average.empty()) try {
       return train(options, in, self);
     } catch (const Interrupted&) {
