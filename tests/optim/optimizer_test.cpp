@@ -176,6 +176,11 @@ TEST_CASE("impossible optimiser parameters are refused") {
   options.optimizer = OptimizerKind::sgd;
   options.optimizer_params = {0.9, 0.98};
   CHECK_THROWS_WITH_AS(options.validate(), "--optimizer-params: sgd takes one value: momentum", UsageError);
+  options.optimizer_params = {1};
+  CHECK_THROWS_WITH_AS(options.validate(), "--optimizer-params: the momentum must be at least 0 and below 1",
+                       UsageError);
+  options.optimizer_params = {0.99};
+  CHECK_NOTHROW(options.validate());
 }
 
 TEST_CASE("smoothing starts fast and settles at its rate") {

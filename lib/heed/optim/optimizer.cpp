@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "heed/ops/optimizer_kernels.h"
 
@@ -27,10 +28,10 @@ void OptimizerOptions::validate() const {
   if (optimizer_params.size() > (sgd ? 1U : 3U))
     throw UsageError("--optimizer-params: " + std::string(enum_name(optimizer)) + " takes " +
                      (sgd ? "one value: momentum" : "three values: beta1 beta2 epsilon"));
-  if (sgd) return;
-  for (std::size_t i = 0; i < std::min<std::size_t>(2, optimizer_params.size()); ++i)
-    if (!(optimizer_params[i] >= 0 && optimizer_params[i] < 1))
-      throw UsageError("--optimizer-params: beta1 and beta2 must be at least 0 and below 1");
+  const auto may_be_factor = [](double value) { return value >= 0 && value < 1; };
+  if (!std::ranges::all_of(optimizer_params | std::views::take(2), may_be_factor))
+    throw UsageError("--optimizer-params: " + std::string(sgd ? "the momentum" : "beta1 and beta2") +
+                     " must be at least 0 and below 1");
   if (optimizer_params.size() == 3 && !(optimizer_params[2] > 0))
     throw UsageError("--optimizer-params: epsilon must be above 0");
 }
