@@ -100,6 +100,12 @@ TEST_CASE("a warm-up longer than a third of the training is warned of, with numb
   CHECK(contains(log, third));
 }
 
+TEST_CASE("a training of few updates is advised to have no warm-up") {
+  const Lessons lessons;
+  CHECK(contains(lessons.train({"--after", "3u", "--lr-warmup", "2", "--dry-run"}).log,
+                 "(give --lr-warmup 0, or train longer with --after)\n"));
+}
+
 TEST_CASE("updates end with their window, and the plan of a training knows it") {
   const Lessons lessons("heed_train_windows", 2500);
   const Words options = {"--after", "2e", "--shuffle-window", "1000", "--optimizer-delay", "100", "--lr-warmup", "0"};

@@ -57,12 +57,13 @@ void warn_of_long_warmup(const Schedule& schedule, double planned_updates, Log& 
   std::snprintf(rates, sizeof rates, "%.3g of %.3g", schedule.rate(static_cast<std::int64_t>(planned_updates), 1),
                 schedule.peak);
   const std::string updates = format_count(std::llround(planned_updates));
+  const std::int64_t shorter = std::llround(planned_updates / 10);
   const bool ends_within = warmup >= planned_updates;
   log.warn("the learning rate rises for " + format_count(schedule.warmup) + " updates (--lr-warmup), but " +
            (ends_within ? "training ends after about " + updates + ", at a rate of " + rates
                         : "training has about " + updates + " in all") +
-           " (give --lr-warmup " + std::to_string(std::llround(planned_updates / 10)) +
-           " or less, or train longer with --after)");
+           " (give --lr-warmup " + (shorter > 0 ? std::to_string(shorter) + " or less" : "0") +
+           ", or train longer with --after)");
 }
 
 /// Returns a hash as 16 hexadecimal digits.
