@@ -47,10 +47,11 @@ for line in 'speed expected' 'time on this machine +[0-9.]+ hours' 'time on one 
 done
 [ ! -e "$folder/work/model.h5" ] || fail "the dry run trains"
 
-# Downloads: one goes on where it stopped, and the text is the same.
-mkdir -p "$folder/fetch/downloads"
-head -c 1000 "$folder/work/server/wmt14/dev.tgz" > "$folder/fetch/downloads/dev.tgz.part"
-"$wmt14" rehearsal --fetch --dry-run data "$folder/fetch" > "$folder/out" 2> "$folder/err" || fail "the downloads failed: $(cat "$folder/err")"
+# Downloads: one goes on where it stopped, and the text is the same. The path is none that a URL can have as it is.
+fetch="$folder/fetch #1 [a] 50%20"
+mkdir -p "$fetch/downloads"
+head -c 1000 "$folder/work/server/wmt14/dev.tgz" > "$fetch/downloads/dev.tgz.part"
+"$wmt14" rehearsal --fetch --dry-run "$HEED_SOURCE/data" "$fetch" > "$folder/out" 2> "$folder/err" || fail "the downloads failed: $(cat "$folder/err")"
 [ "$(grep -c "^wmt14: download file://.*/server/wmt1" "$folder/out")" -eq 7 ] || fail "not all archives are downloaded: $(cat "$folder/out")"
 for file in train.en.gz train.fr.gz valid.en test.fr; do
   cmp -s "$folder/work/$file" "$folder/fetch/$file" || fail "downloaded archives give another $file"
