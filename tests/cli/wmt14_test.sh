@@ -20,7 +20,7 @@ if "$wmt14" en-de base "$folder/nowhere" "$folder/x" 2> "$folder/err"; then fail
 grep -q "^wmt14: no folder $folder/nowhere (" "$folder/err" || fail "the missing folder is not named: $(cat "$folder/err")"
 
 for run in first again; do
-  "$wmt14" rehearsal data "$folder/work" > "$folder/$run" 2> "$folder/err" || fail "the rehearsal failed ($run run): $(tail -n 3 "$folder/err")"
+  (cd "$folder" && "$wmt14" rehearsal "$HEED_SOURCE/data" work) > "$folder/$run" 2> "$folder/err" || fail "the rehearsal failed ($run run): $(tail -n 3 "$folder/err")"
   grep -qE '^BLEU on newstest2014, raw text, 13a: [0-9.]+$' "$folder/$run" || fail "no BLEU of raw text ($run run)"
   grep -qE '^BLEU on newstest2014, tokens, compounds split: [0-9.]+$' "$folder/$run" || fail "no BLEU of tokens ($run run)"
 done
@@ -41,7 +41,7 @@ sort -u "$folder/pairs/pairs/test.en" > "$folder/held-out"
 if grep -qxFf "$folder/held-out" "$folder/pairs/pairs/train.en"; then fail "a sentence of the test is in the training text"; fi
 
 rm "$folder/work/model.h5"
-UPDATES=100000 "$wmt14" rehearsal --dry-run data "$folder/work" > "$folder/out" 2> "$folder/err" || fail "the dry run failed: $(cat "$folder/err")"
+UPDATES=100000 "$wmt14" rehearsal --dry-run "$HEED_SOURCE/data" "$folder/work" > "$folder/out" 2> "$folder/err" || fail "the dry run failed: $(cat "$folder/err")"
 for line in 'speed expected' 'time on this machine +[0-9.]+ hours' 'time on one H200 +[0-9.]+ hours \(the aim' 'time on eight'; do
   grep -qE "^ *$line" "$folder/out" || fail "the dry run has no line '$line': $(cat "$folder/out")"
 done
@@ -54,7 +54,7 @@ head -c 1000 "$folder/work/server/wmt14/dev.tgz" > "$fetch/downloads/dev.tgz.par
 "$wmt14" rehearsal --fetch --dry-run "$HEED_SOURCE/data" "$fetch" > "$folder/out" 2> "$folder/err" || fail "the downloads failed: $(cat "$folder/err")"
 [ "$(grep -c "^wmt14: download file://.*/server/wmt1" "$folder/out")" -eq 7 ] || fail "not all archives are downloaded: $(cat "$folder/out")"
 for file in train.en.gz train.fr.gz valid.en test.fr; do
-  cmp -s "$folder/work/$file" "$folder/fetch/$file" || fail "downloaded archives give another $file"
+  cmp -s "$folder/work/$file" "$fetch/$file" || fail "downloaded archives give another $file"
 done
 
 # What goes wrong with archives: no connection, another file than expected, a damaged one.
