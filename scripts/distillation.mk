@@ -83,7 +83,13 @@ $(WORK)/teacher: $(WORK)/vocab
 	train -t $(train).$(S)$(GZ) $(train).$(T)$(GZ) --valid-sets $(valid) -v $< -m $@.h5 $(COMMON) $(TEACHER) --after $(TEACHER_LENGTH)
 	touch $@
 
+# A complete translation would satisfy translate --resume even if its model or its source is another now, and so would the
+# beginning of a translation if the first and the last of its lines are the same. Both are removed, unless the beginning is
+# newer than what it is made from.
+begin = @rm -f $@; for file in $^; do [ $@.partial -nt $$file ] || rm -f $@.partial; done
+
 $(WORK)/distilled.$(T): $(WORK)/teacher
+	$(begin)
 	translate -m $<.h5 -b 5 -i $(train).$(S)$(GZ) -o $@ --resume
 
 $(WORK)/reverse: $(WORK)/reverse.vocab
@@ -91,9 +97,11 @@ $(WORK)/reverse: $(WORK)/reverse.vocab
 	touch $@
 
 $(WORK)/sampled%.$(S): $(WORK)/reverse
+	$(begin)
 	translate -m $<.h5 --search sample --top-k 10 --seed $* -i $(train).$(T)$(GZ) -o $@ --resume
 
 $(WORK)/sampled%.$(T): $(WORK)/teacher $(WORK)/sampled%.$(S)
+	$(begin)
 	translate -m $<.h5 -b 5 -i $(WORK)/sampled$*.$(S) -o $@ --resume
 
 $(WORK)/lesson.$(S): $(samples:=.$(S))

@@ -31,4 +31,15 @@ run || fail "make again: exit $?, $(cat err)"
 rm work/student
 run || fail "make after an interruption: exit $?, $(cat err)"
 [ -e work/student ] || fail "the student's training was not finished: $(cat err)"
+# A translation that is older than its model is made anew, and so is the beginning of one. A beginning that is newer goes on.
+for name in distilled sampled1 sampled2; do cp work/$name.fr $name.expected; done
+echo old >work/distilled.fr
+(sed -n 1p sampled1.expected; echo old; sed -n 3p sampled1.expected) >work/sampled1.fr.partial
+rm work/sampled1.fr
+touch -d '2000-01-01' work/distilled.fr work/sampled1.fr.partial
+head -n 3 sampled2.expected >work/sampled2.fr.partial
+rm work/sampled2.fr
+run || fail "make with old translations: exit $?, $(cat err)"
+for name in distilled sampled1 sampled2; do cmp -s work/$name.fr $name.expected || fail "$name.fr is not what the teacher translates"; done
+grep -q 'sampled2.fr.partial: goes on after line 3$' err || fail "an interrupted translation does not go on: $(cat err)"
 finish
