@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# Tests what the scripts that train on raw data do with paths, with an interruption, and with the user's files. Programs of
+# heed's names that compute nothing stand for heed's programs.
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
+scripts=$HEED_SOURCE/scripts
+export HEED_BIN=$PWD/stubs
+mkdir stubs
+
+# stub NAME...: writes programs that read their input, and make the files that options name as output
+stub() {
+  cat >stubs/stub <<'PROGRAM'
+#!/bin/bash
+cat >/dev/null
+echo "${0##*/} $*" >>"$HEED_BIN/calls"
+while [ $# -gt 1 ]; do
+  case ${0##*/}$1 in train-m | *-o) echo made >"$2" ;; esac
+  shift
+done
+PROGRAM
+  chmod +x stubs/stub
+  local name
+  for name in "$@"; do cp stubs/stub "stubs/$name"; done
+}
+stub train translate bleu build-vocab tokenize inspect-attention kernel-regression
+
+lines() { wc -l <"$1"; }
+
+# --- cifar10: images as a folder and as an archive, and paths that are relative to the current folder
+mkdir -p images/train/{cat,dog}
+: >image
+for n in $(seq 100 601); do ln image images/train/cat/$n.jpg && ln image images/train/dog/$n.jpg; done
+check_lists() {
+  [ "$(lines "$1/train.images") $(lines "$1/valid.images")" = '4 1000' ] || fail "$2: $(wc -l "$1"/*.images)"
+  [ "$(sort "$1/train.labels" | uniq -c | xargs)" = '2 cat 2 dog' ] || fail "$2: labels $(sort "$1/train.labels" | uniq -c)"
+  [ "$(sort "$1/valid.labels" | uniq -c | xargs)" = '500 cat 500 dog' ] || fail "$2: labels $(sort "$1/valid.labels" | uniq -c)"
+  (cd "$1" && xargs -a train.images ls) >/dev/null || fail "$2: the list names files that are not there"
+}
+expect 0 '*accuracy*' '' "$scripts/cifar10" vit images lists </dev/null
+check_lists lists "a folder of images"
+grep -qF -- "-t $PWD/lists/train.images $PWD/lists/train.labels" stubs/calls || fail "cifar10 trains on $(cat stubs/calls)"
+# An interruption leaves some of the lists.
+mkdir again
+head -n 3 lists/train.images >again/train.images
+cp again/train.images again/train.images.part
+cp lists/train.labels again/
+expect 0 '*' '' "$scripts/cifar10" vit images again </dev/null
+check_lists again "lists that were interrupted"
+# An archive of which a part was unpacked.
+if command -v xz >/dev/null; then
+  mkdir archive
+  tar -cJf archive/whole -C images train
+  head -c 1500 archive/whole >archive/train.tar.xz
+  "$scripts/cifar10" vit archive unpacked </dev/null >/dev/null 2>&1 && fail "cifar10 takes a broken archive"
+  mv archive/whole archive/train.tar.xz
+  expect 0 '*' '' "$scripts/cifar10" vit archive unpacked </dev/null
+  check_lists unpacked "an archive that was unpacked in part before"
+  [ -e unpacked/unpacking ] && fail "cifar10 leaves unpacked/unpacking"
+fi
+expect 1 '' "cifar10: no $PWD/none/train.tar.xz (*" "$scripts/cifar10" vit none work </dev/null
+
+# --- textbook-demo: a file that is missing is not replaced by other data
+expect 1 '' "textbook-demo: no $PWD/pairs.tsv (name a file of pairs, source TAB target)" "$scripts/textbook-demo" pairs.tsv 1 2
+printf 'a\tb\n' >pairs.tsv
+expect 0 '*all four right: 0 of 2 seeds' '*' "$scripts/textbook-demo" pairs.tsv 1 2 </dev/null
+
+# --- family
+: >stubs/calls
+"$scripts/family" norms tables </dev/null >/dev/null 2>&1  # the table needs what train writes
+grep -qF -- "-o $PWD/tables/vocab" stubs/calls || fail "family: $(head -n 1 stubs/calls)"
+
+# --- parse: an interrupted translation of the raw text goes on, unless the text is another
+cat >stubs/tokenize <<'PROGRAM'
+#!/bin/bash
+while [ $# -gt 0 ]; do
+  case $1 in -i) input=$2 ;; -o) exec cp "$input" "$2" ;; esac
+  shift
+done
+cat "$input"
+PROGRAM
+cat >stubs/translate <<'PROGRAM'
+#!/bin/bash
+arguments=$*
+while [ $# -gt 0 ]; do
+  case $1 in -i) input=$2 ;; -o) output=$2 ;; esac
+  shift
+done
+[[ $input == */sentences.words ]] || exec cp "$input" "$output"
+[[ $arguments == *' --resume' ]] || exit 9
+[ ! -e "$output.partial" ] || echo resumed
+cp "$input" "$output.partial"
+[ -e "$HEED_BIN/whole" ] || exit 7
+mv "$output.partial" "$output"
+PROGRAM
+cat >stubs/train <<'PROGRAM'
+#!/bin/bash
+while [ $# -gt 0 ]; do
+  [ "$1" != --log ] || echo 'update 1,200' >"$2"
+  shift
+done
+PROGRAM
+printf 'tree\n' >trees
+printf 'one\n \ntwo\n' >text
+printf 'three\n' >other
+parse() { SENTENCES=$1 "$scripts/parse" trees trees parser >parse.out 2>&1 </dev/null; }
+parse text
+[ $? -eq 7 ] || fail "parse, interrupted: $(cat parse.out)"
+cmp -s parser/sentences.words <(printf 'one\ntwo\n') || fail "parse reads $(cat parser/sentences.words)"
+parse text
+[ $? -eq 7 ] && grep -qx resumed parse.out || fail "parse does not go on: $(cat parse.out)"
+parse other
+[ $? -eq 7 ] && ! grep -qx resumed parse.out || fail "parse goes on with another text: $(cat parse.out)"
+: >stubs/whole
+parse other || fail "parse: exit $?, $(cat parse.out)"
+cmp -s parser/both.trees <(printf 'tree\nthree\n') || fail "parse: the second parser learns from $(cat parser/both.trees)"
+SENTENCES=none expect 1 '' "parse: no $PWD/none (*" "$scripts/parse" trees trees parser </dev/null
+
+# --- multi30k best: when a teacher fails, the other one saves its state, which takes a while, before the script ends
+stub translate tokenize
+for part in train val test_2016_flickr; do for side in en de; do echo a | gzip >$part.$side.gz; done; done
+cat >stubs/train <<'PROGRAM'
+#!/bin/bash
+case "$*" in
+  *teacher2.h5*)
+    trap 'sleep 0.5; echo saved >"$HEED_BIN/saved"; exit 0' TERM
+    : >"$HEED_BIN/ready"
+    for _ in $(seq 1000); do sleep 0.02; done ;;
+  *teacher1.h5*)
+    while [ ! -e "$HEED_BIN/ready" ]; do sleep 0.02; done
+    exit 5 ;;
+esac
+PROGRAM
+expect 5 '*' '*' "$scripts/multi30k" best . best </dev/null
+[ -e stubs/saved ] || fail "multi30k ends before a teacher has saved its state"
+grep -q "$PWD/none/train.en.gz" <("$scripts/multi30k" published none 2>&1) || fail "multi30k: a relative path"
+
+# --- demo and demo-images remove the models that they make, and no others
+stub train
+mkdir -p tree/scripts tree/build/release/bin tools home
+for name in demo demo-images; do cp "$scripts/$name" tree/scripts/; done
+ln -s "$HEED_SOURCE/data" tree/data
+printf '#!/bin/sh\n' | tee tree/scripts/setup >tools/cmake
+chmod +x tree/scripts/setup tools/cmake
+cp stubs/* tree/build/release/bin/
+for name in model.h5 model-of-mine.h5 mine.h5 caption.h5 shape.h5; do echo mine >home/$name; done
+PATH=$PWD/tools:$PATH
+for name in demo demo-images; do
+  expect 0 '*' '*' env -u HEED_PRESET "tree/scripts/$name" home </dev/null
+done
+for name in model-of-mine mine; do [ "$(cat home/$name.h5 2>&1)" = mine ] || fail "the demos remove $name.h5"; done
+for name in model caption shape; do [ "$(cat home/$name.h5)" = made ] || fail "$name.h5 is not made anew"; done
+finish
