@@ -4,7 +4,11 @@
 
 # _heed_value HELP OPTION: prints the value that HELP shows for OPTION; prints nothing for a flag
 _heed_value() {
-  local help=$1 option=$2 pattern
+  local help=$1 option=$2 pattern name
+  [[ $option =~ ^--?[[:alnum:]-]+$ ]] || return 0
+  # The other name of an option, such as -tok, stands behind the explanation of the option: (also -tok; ...).
+  name=$(sed -nE "/^  (-., |    )--/h; /\\(also --?${option#"${option%%[!-]*}"}[;)]/{g;s/^  (-., |    )(--[[:alnum:]-]+).*/\\2/p;q}" <<<"$help")
+  option=${name:-$option}
   case $option in
     --*) pattern="^  (-., |    )$option" ;;
     *) pattern="^  ($option, )--[[:alnum:]-]+" ;;
@@ -17,10 +21,10 @@ _heed_words() {
   mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
 }
 
-# _heed_choices VALUE: prints the words of a value such as "hard|soft|T" or "bleu|chrf|ter..."; single capitals are
-# numbers
+# _heed_choices VALUE: prints the words of a value such as "hard|soft|T" or "bleu|chrf|ter..."; capitals are numbers or
+# files
 _heed_choices() {
-  tr '|[]' '\n' <<<"${1%...}" | grep -vxE '[A-Z]?'
+  tr '|[]' '\n' <<<"${1%...}" | grep -vxE '[A-Z]*'
 }
 
 # _heed_files CURRENT ENDING: sets COMPREPLY to folders and files with ENDING that begin with CURRENT, or else to all
@@ -68,7 +72,19 @@ _heed() {
     value=$(_heed_value "$help" "${previous//_/-}")
     case $value in
       '') ;; # a flag
-      *'|'*) _heed_words "$(_heed_choices "$value")" "$current" ;;
+      *'|'*)
+        local words=()
+        _heed_words "$(_heed_choices "$value")" "$current"
+        if [[ "|$value|" == *'|FILE|'* ]]; then
+          words=("${COMPREPLY[@]}")
+          _heed_files "$current" ''
+          COMPREPLY=("${words[@]}" "${COMPREPLY[@]}")
+        fi
+        ;;
+      DIR)
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -d -- "$current")
+        ;;
       *.h5*) _heed_files "$current" .h5 ;;
       *.svg) _heed_files "$current" .svg ;;
       FILE* | MODEL | REF | HYP* | SRC | VOCAB) _heed_files "$current" '' ;;

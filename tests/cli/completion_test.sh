@@ -43,6 +43,15 @@ completes 'a.h5' translate -m ''
 completes 'a.h5' translate --models = a
 completes 'a.h5' train --teacher ''
 completes 'text.en' build-vocab --lowercase text.e
+mkdir folder
+completes 'leaves' train --guided-alignment le
+completes 'text.en' train --guided-alignment text.e
+completes 'folder' train --tempdir ''
+rmdir folder
+completes '13a intl char zh none' bleu -tok ''
+completes '13a intl char zh none' bleu --tok ''
+completes 'a.h5' translate --model ''
+completes '' bleu -nr ''
 completes '' tokenize --threads ''
 completes '' tokenize -l ''
 completes '--version' bleu --versi
