@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "heed/base/line_io.h"
+#include "heed/metrics/bracket_matcher.h"
 #include "heed/metrics/numbers.h"
 #include "heed/text/trees/tree.h"
 
@@ -33,12 +34,6 @@ bool are_equal(std::string_view one, std::string_view other,
 
 struct Word {
   std::string_view label, text;
-};
-
-struct Bracket {
-  std::size_t start = 0, end = 0;
-  std::string_view label;
-  bool counts = true, matched = false;
 };
 
 /// A quotation mark and its place in the sentence. A parser may take such a mark for a possessive ending (POS).
@@ -98,16 +93,13 @@ class Sentence {
 
   /// Removes function tags from the labels and finds the brackets that count.
   void finish(const EvalbOptions& options) {
-    for (Bracket& bracket : brackets) {
-      bracket.matched = false;
-      bracket.label = bracket.label.substr(0, bracket.label.find_first_of("-="));
-      const auto is_deleted = [&](const std::string& label) {
-        return are_equal(bracket.label, label, options.equal_labels);
-      };
-      bracket.counts =
-          bracket.start < bracket.end && std::none_of(options.deleted.begin(), options.deleted.end(), is_deleted);
-    }
-    std::erase_if(brackets, [](const Bracket& bracket) { return !bracket.counts; });
+    for (Bracket& bracket : brackets) bracket.label = bracket.label.substr(0, bracket.label.find_first_of("-="));
+    std::erase_if(brackets, [&](const Bracket& bracket) {
+      return bracket.start >= bracket.end ||
+             std::any_of(options.deleted.begin(), options.deleted.end(), [&](const std::string& label) {
+               return are_equal(bracket.label, label, options.equal_labels);
+             });
+    });
   }
 
   std::vector<Word> words;
@@ -117,11 +109,6 @@ class Sentence {
   std::vector<Quote> quotes;
   std::size_t length() const { return labels.size(); }
 };
-
-bool cross(const Bracket& a, const Bracket& b) {
-  return (a.start < b.start && b.start < a.end && a.end < b.end) ||
-         (b.start < a.start && a.start < b.end && b.end < a.end);
-}
 
 /// evalb's repair of two trees of different lengths: where one tree has a possessive and the other a quotation mark,
 /// which is deleted, the quotation mark is put back.
@@ -140,7 +127,8 @@ void repair_quotes(Sentence& gold, Sentence& test, const EvalbOptions& options) 
 
 class EvalbCounter : public SegmentCounter {
  public:
-  explicit EvalbCounter(const EvalbOptions& options) : options_(options) {}
+  explicit EvalbCounter(const EvalbOptions& options)
+      : options_(options), matcher_(options.labelled, options.equal_labels) {}
 
   void set_references(std::span<const std::string_view> references) override {
     if (const auto mistake = parse_tree(references[0], gold_tree_))
@@ -194,20 +182,8 @@ class EvalbCounter : public SegmentCounter {
       counts.tags += are_equal(gold_.words[i].label, test_.words[i].label, options_.equal_labels) ? 1 : 0;
     counts.gold = static_cast<double>(gold_.brackets.size());
     counts.test = static_cast<double>(test_.brackets.size());
-    for (const Bracket& bracket : gold_.brackets) {
-      for (Bracket& other : test_.brackets) {
-        if (other.matched || bracket.start != other.start || bracket.end != other.end) continue;
-        if (options_.labelled && !are_equal(bracket.label, other.label, options_.equal_labels)) continue;
-        other.matched = true;
-        ++counts.matched;
-        break;
-      }
-    }
-    for (const Bracket& bracket : test_.brackets)
-      counts.crossing += std::any_of(gold_.brackets.begin(), gold_.brackets.end(),
-                                     [&](const Bracket& other) { return cross(bracket, other); })
-                             ? 1
-                             : 0;
+    counts.matched = static_cast<double>(matcher_.matched(gold_.brackets, test_.brackets));
+    counts.crossing = static_cast<double>(matcher_.crossing(gold_.brackets, test_.brackets, gold_.words.size()));
     counts.exact = counts.matched == counts.gold && counts.matched == counts.test ? 1 : 0;
     counts.no_crossing = counts.crossing == 0 ? 1 : 0;
     counts.two_crossings = counts.crossing <= 2 ? 1 : 0;
@@ -217,6 +193,7 @@ class EvalbCounter : public SegmentCounter {
   const EvalbOptions& options_;
   Tree gold_tree_, test_tree_;
   Sentence gold_, test_;
+  BracketMatcher matcher_;
 };
 
 /// Returns the words of a line of a parameter file.
