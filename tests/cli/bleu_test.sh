@@ -75,6 +75,7 @@ expect 0 '*sentences = 2 errors = 1 skipped = 1)' '' "$bleu" gold -m evalb -f te
 expect 1 '' "bleu: trees:2:32: the word 'rains' is 'snows' in the gold tree (--on-bad-tree *)" \
   bash -c "sed 's/rains/snows/' gold | '$bleu' - -m evalb -i trees"
 expect 1 '' 'bleu: prm:1: evalb has no parameter *' bash -c "echo DELETE x >prm; '$bleu' gold -m evalb --evalb-params prm -i trees"
+expect 1 '' "bleu: prm:1: '-3' is no whole number *" bash -c "echo CUTOFF_LEN -3 >prm; '$bleu' gold -m evalb --evalb-params prm -i trees"
 expect 2 '' 'bleu: evalb compares with one gold tree (give one REF)' "$bleu" gold gold -m evalb -i trees
 expect 2 '' 'bleu: --evalb-table needs -m evalb' "$bleu" gold --evalb-table -i trees
 expect 2 '' 'bleu: --by-length counts words of text (for trees, see --evalb-cutoff)' "$bleu" gold -m evalb --by-length -i trees

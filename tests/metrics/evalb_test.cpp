@@ -212,7 +212,10 @@ TEST_CASE("a parameter file replaces all parameters") {
   CHECK_FALSE(options.labelled);
   CHECK(EvalbMetric(options).settings() == "params:heed_evalb_test.prm|labels:no");
   CHECK(counted("(S (JJ grey))", "(S (JJ gray))", options) == "1 1 1 0 1 1");
-  CHECK_THROWS_WITH(read("LABELED yes\n"), (path + ":1: 'yes' is no number (such as CUTOFF_LEN 40)").c_str());
+  CHECK_THROWS_WITH(read("LABELED yes\n"),
+                    (path + ":1: 'yes' is no whole number from 0 on (such as CUTOFF_LEN 40)").c_str());
+  CHECK_THROWS_WITH(read("# a\nCUTOFF_LEN -1\n"),
+                    (path + ":2: '-1' is no whole number from 0 on (such as CUTOFF_LEN 40)").c_str());
   CHECK_THROWS_WITH(read("\nEQ_LABEL ADVP\n"),
                     (path + ":2: EQ_LABEL takes two values (such as EQ_LABEL ADVP PRT)").c_str());
   CHECK_THROWS_WITH(read("DELETE TOP\n"),

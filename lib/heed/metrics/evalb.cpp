@@ -210,8 +210,8 @@ std::vector<std::string> words_of(std::string_view line) {
 int read_number(const std::string& text, const Position& where) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size())
-    throw Error(where, "'" + text + "' is no number (such as CUTOFF_LEN 40)");
+  if (error != std::errc() || end != text.data() + text.size() || number < 0)
+    throw Error(where, "'" + text + "' is no whole number from 0 on (such as CUTOFF_LEN 40)");
   return number;
 }
 
