@@ -93,10 +93,10 @@ TEST_CASE("TSV has a line for each system and metric, and fields that cannot bre
 
 TEST_CASE("JUnit has a case for each system and metric and says which failed") {
   const SystemReport system{"a<b", {{"BLEU", 41, "s", "", {}, {}}, {"TER", 50, "s", "", {}, {}}}};
-  const std::vector<ScoreFailure> failures = {{"a<b", "BLEU", "too \"low\""}};
+  const std::vector<ScoreFailure> failures = {{"a<b", "BLEU", "too \"low\""}, {"a<b", "BLEU", "worse"}};
   CHECK(systems_junit(std::vector{system}, failures, 1) ==
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"bleu\" tests=\"2\" failures=\"1\">\n"
-        "  <testcase classname=\"a&lt;b\" name=\"BLEU\">\n    <failure message=\"too &quot;low&quot;\"/>\n"
+        "  <testcase classname=\"a&lt;b\" name=\"BLEU\">\n    <failure message=\"too &quot;low&quot;; worse\"/>\n"
         "    <system-out>BLEU|s = 41.0</system-out>\n  </testcase>\n"
         "  <testcase classname=\"a&lt;b\" name=\"TER\">\n    <system-out>TER|s = 50.0</system-out>\n  </testcase>\n"
         "</testsuite>\n");

@@ -453,7 +453,16 @@ TEST_CASE("--fail-drop fails where the loss is larger and significant") {
   CHECK(bleu({ref, "-i", bad, "-m", "ter", "--fail-under", "10"}).log.find(" is above --fail-under 10.0") !=
         std::string::npos);
   // The second "good" is left out: a system is compared only once.
-  CHECK(bleu({ref, "-i", good, bad, good, "--paired-bs", "-b"}).out.find('\n') != std::string::npos);
+  CHECK(bleu({ref, "-i", good, bad, good, "--paired-bs"}).out.find("\"system\"") != std::string::npos);
+  CHECK(gate(good, bad, {"--fail-drop", "1", "-b"}).code == 3);
+  // A test case that fails in both ways is one failure, with both messages.
+  const std::string both = gate(good, bad, {"--fail-under", "99", "--fail-drop", "1", "-f", "junit"}).out;
+  CHECK(both.find(" failures=\"1\">") != std::string::npos);
+  const std::size_t failure = both.find("<failure message=\"");
+  CHECK(both.find("<failure", failure + 1) == std::string::npos);
+  const std::string messages = both.substr(failure, both.find("/>", failure) - failure);
+  CHECK(messages.find(" is below --fail-under 99.0; ") != std::string::npos);
+  CHECK(messages.ends_with("; --fail-drop 1.0)\""));
 }
 
 TEST_CASE("an option that changes nothing gets a warning that says what it needs") {

@@ -259,20 +259,25 @@ std::string systems_tsv(std::span<const SystemReport> systems, int width) {
 }
 
 std::string systems_junit(std::span<const SystemReport> systems, std::span<const ScoreFailure> failures, int width) {
-  std::size_t cases = 0;
+  std::size_t cases = 0, failed = 0;
   std::string body;
   for (const SystemReport& system : systems) {
     for (const SystemScore& score : system.scores) {
       ++cases;
       body += "  <testcase classname=\"" + xml_text(system.name) + "\" name=\"" + xml_text(score.metric) + "\">\n";
+      std::string messages;
       for (const ScoreFailure& failure : failures)
         if (failure.system == system.name && failure.metric == score.metric)
-          body += "    <failure message=\"" + xml_text(failure.message) + "\"/>\n";
+          messages += (messages.empty() ? "" : "; ") + failure.message;
+      if (!messages.empty()) {
+        ++failed;
+        body += "    <failure message=\"" + xml_text(messages) + "\"/>\n";
+      }
       body += "    <system-out>" + xml_text(score_text(score, width)) + "</system-out>\n  </testcase>\n";
     }
   }
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"bleu\" tests=\"" + std::to_string(cases) +
-         "\" failures=\"" + std::to_string(failures.size()) + "\">\n" + body + "</testsuite>\n";
+         "\" failures=\"" + std::to_string(failed) + "\">\n" + body + "</testsuite>\n";
 }
 
 }  // namespace heed

@@ -54,12 +54,13 @@ std::string systems_json(std::span<const SystemReport> systems, int width);
 /// of decimals. The text ends with a line end.
 std::string systems_tsv(std::span<const SystemReport> systems, int width);
 
-/// A score that has failed the check of the option --fail-under, for a test report in JUnit's XML.
+/// A score that has failed the check of the option --fail-under or --fail-drop, for a test report in JUnit's XML.
 struct ScoreFailure {
   std::string system, metric, message;
 };
 /// Returns the scores of several systems as a test report in JUnit's XML: a test suite with a test case for each system
-/// and metric, of which `failures` have failed. The text ends with a line end.
+/// and metric. A test case that has failed has one element with the messages of all its `failures`. The text ends with
+/// a line end.
 std::string systems_junit(std::span<const SystemReport> systems, std::span<const ScoreFailure> failures, int width);
 
 /// Returns a text as a JSON string in double quotes. If `ascii` is true, all characters beyond ASCII are escaped.
