@@ -33,6 +33,8 @@ expect 0 'BLEU|#:1|c:mixed|e:no|tok:13a|s:exp|v:heed.* = *' '' "$bleu" ref -i hy
 paste ref hyp >both
 expect 0 'BLEU|nrefs:2|* = 100.0 *' '' "$bleu" both -nr 2 -i hyp -f text
 expect 1 '' 'bleu: both:1: 2 references instead of 3 (TABs stand between them)' "$bleu" both -nr 3 -i hyp
+sed 's/$/\t/' ref >ends
+expect 0 'BLEU|nrefs:2|* = 53.9 *' '' "$bleu" ends -nr 2 -i hyp -f text
 
 # A parser accepts the JUnit XML, also when a name has characters that XML must escape.
 if command -v python3 >/dev/null; then

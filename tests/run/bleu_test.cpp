@@ -122,6 +122,13 @@ TEST_CASE("--num-refs: a line of the reference file holds several references") {
         both + ":2: 2 references instead of 3 (TABs stand between them)");
   CHECK_THROWS_WITH_AS(bleu({one, two, "-nr", "2"}), "--num-refs splits the lines of one file (give one REF)",
                        UsageError);
+  // An empty line of a file is a reference, and so is an empty field, also the last one.
+  const std::string empty = files.add("empty", "\n\n"),
+                    ends = files.add("ends", "the cat sat on the mat .\t\na dog barked\t\n");
+  for (const std::string metric : {"bleu", "chrf", "ter"})
+    CHECK(bleu({ends, "-nr", "2", "-m", metric, "-w", "9"}, kHypothesis).out ==
+          bleu({one, empty, "-m", metric, "-w", "9"}, kHypothesis).out);
+  CHECK(bleu({files.add("begins", "\t\ta\n"), "-nr", "3", "-m", "exact", "-b"}, "\n").out == "100.0\n");
 }
 
 TEST_CASE("intervals of several metrics stand below each other") {

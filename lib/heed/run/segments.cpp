@@ -36,7 +36,7 @@ bool Segments::read_segment(SegmentBlock& block) {
   if (other) fail_unequal(*readers_.front(), *other, "line N of one is scored against line N of the other");
   if (!more) return false;
   for (std::size_t i = 0; i < readers_.size(); ++i) {
-    std::string_view rest = strip_ ? strip_trailing_space(lines_[i]) : lines_[i];
+    std::string_view rest = lines_[i];
     for (std::size_t field = 1; i < references_ && field < fields_; ++field) {
       const std::size_t tab = rest.find('\t');
       if (tab == std::string_view::npos)
@@ -45,7 +45,8 @@ bool Segments::read_segment(SegmentBlock& block) {
       block.ends_.push_back(block.text_.append(rest, 0, tab).size());
       rest.remove_prefix(tab + 1);
     }
-    block.ends_.push_back(block.text_.append(rest).size());
+    // White space is removed only now, because the TAB before an empty last reference is white space, too.
+    block.ends_.push_back(block.text_.append(strip_ ? strip_trailing_space(rest) : rest).size());
   }
   ++block.size_;
   ++count_;

@@ -52,8 +52,8 @@ class SegmentBlock {
 class Segments {
  public:
   /// Opens the files; "-" and "" mean `in`. With `strip`, white space at the ends of lines is removed, as in sacreBLEU.
-  /// Each line of a reference file holds `fields` references with TABs between them; the last reference may contain
-  /// further TABs.
+  /// Each line of a reference file holds `fields` references with TABs between them; the last reference may be empty,
+  /// or contain further TABs.
   Segments(const std::vector<std::string>& references, const std::vector<std::string>& systems, InvalidUtf8 policy,
            bool strip, std::istream& in, std::size_t fields = 1);
 
