@@ -107,6 +107,8 @@ expect 2 '' 'bleu: unknown option --tokenise: did you mean --tokenize?' "$bleu" 
 expect 2 '' "bleu: --metrics 'blue': must be one of bleu, chrf, ter, exact, evalb" "$bleu" ref --metrics blue
 expect 2 '' 'bleu: unknown option --ignore-case: did you mean --lowercase? (fairseq)' "$bleu" ref --ignore-case
 expect 2 '' "bleu: --tokenize 'moses': must be one of 13a, intl, char, zh, none" "$bleu" ref -tok moses
+expect 2 '' 'bleu: --score-only prints numbers without a table (leave out --format junit)' "$bleu" ref -i hyp -b -f junit
+expect 2 '' 'bleu: --score-only leaves out what a paired test finds (*)' "$bleu" ref -i hyp ref -b --paired-ar
 expect 2 '' "bleu: --fail-under 'high': *" "$bleu" ref --fail-under high
 expect 2 '' 'bleu: standard input can be read only once (*)' "$bleu" - -i -
 

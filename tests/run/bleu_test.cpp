@@ -313,6 +313,14 @@ TEST_CASE("options that contradict each other are refused") {
   usage({"r", "-sl", "-f", "junit"}, "--format junit is for a corpus");
   usage({"r", "-m", "evalb", "--evalb-table", "-sh"},
         "--evalb-table prints what evalb prints (leave out --format, --score-only, --width, --signature and --short)");
+  usage({"r", "-b", "-f", "tsv"}, "--score-only prints numbers without a table (leave out --format tsv)");
+  usage({"r", "-b", "-sl", "-f", "tsv"}, "--score-only prints numbers without a table (leave out --format tsv)");
+  usage({"r", "-b", "-f", "junit"}, "--score-only prints numbers without a table (leave out --format junit)");
+  const std::string tested =
+      "--score-only leaves out what a paired test finds (leave out --score-only, or give --fail-drop)";
+  usage({"r", "-b", "-i", "a", "b", "--paired-ar"}, tested);
+  usage({"r", "-b", "-i", "a", "b", "--paired-bs"}, tested);
+  usage({"r", "-b", "--baseline", "b"}, tested);
   usage({"r", "--paired-bs"}, "a paired test compares systems (give several HYP to -i, or --baseline)");
   usage({"r", "--paired-bs", "--paired-ar", "-i", "a", "b"}, "give one of --paired-bs and --paired-ar");
   usage({"r", "-ci", "-i", "a", "b"}, "--confidence is for one system (of several, --paired-bs gives intervals too)");

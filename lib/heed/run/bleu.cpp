@@ -68,6 +68,11 @@ void check_modes(const BleuToolOptions& options, const BleuPlan& plan) {
              (options.fail_under || options.fail_drop),
          "--fail-under and --fail-drop are for a corpus or for --sentence-level");
   refuse((options.worst || options.by_length) && options.score_only, "--score-only is for scores alone");
+  refuse(
+      options.score_only && (plan.format == BleuFormat::tsv || junit),
+      "--score-only prints numbers without a table (leave out --format " + std::string(enum_name(plan.format)) + ")");
+  refuse(options.score_only && plan.test && !options.fail_drop,
+         "--score-only leaves out what a paired test finds (leave out --score-only, or give --fail-drop)");
 }
 
 /// Throws UsageError when options for tests of significance contradict each other.
