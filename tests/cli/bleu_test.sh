@@ -86,6 +86,7 @@ expect 0 '*' 'bleu: warning: --on-bad-tree does nothing without -m evalb' "$bleu
 # --fail-under and --fail-drop as a check in continuous integration: exit 3.
 expect 0 53.9 '' "$bleu" ref -i hyp -b --fail-under 53.8
 expect 3 53.9 'bleu: warning: BLEU 53.90 is below --fail-under 54.0' "$bleu" ref -i hyp -b --fail-under 54
+expect 3 $'53.9\n10.0' 'bleu: warning: TER 10.00 is above --fail-under 5.0' "$bleu" ref -i hyp -m ter bleu -b -f text --fail-under 5
 expect 3 '' 'bleu: warning: *' "$bleu" ref -i hyp -b --fail-under 54 -o gate.txt
 [ "$(cat gate.txt)" = 53.9 ] || fail "a score below the threshold is still written"
 

@@ -185,6 +185,21 @@ TEST_CASE("--fail-under decides on the exact score, prints all the same and exit
   CHECK(lines.log.find("(the first of 2)") != std::string::npos);
 }
 
+TEST_CASE("--fail-under looks at the metric that -m names first, in whatever order the scores are printed") {
+  const Files files;
+  const std::string ref = files.add("ref", kReference), hyp = files.add("hyp", kHypothesis);
+  const Outcome above = bleu({ref, "-i", hyp, "-m", "ter", "bleu", "-b", "-f", "text", "--fail-under", "5"});
+  CHECK(above.code == 3);
+  CHECK(above.out == "53.9\n10.0\n");
+  CHECK(above.log == "bleu: warning: TER 10.00 is above --fail-under 5.0\n");
+  CHECK(bleu({ref, "-i", hyp, "-m", "bleu", "ter", "-b", "--fail-under", "5"}).code == 0);
+  CHECK(bleu({ref, "-i", hyp, "-m", "exact", "chrf", "bleu", "-b", "-f", "text", "--fail-under", "52"}).log ==
+        "bleu: warning: exact 50.00 is below --fail-under 52.0\n");
+  const std::string junit = bleu({ref, "-i", hyp, "-m", "ter", "bleu", "-f", "junit", "--fail-under", "5"}).out;
+  CHECK(junit.find("name=\"TER\">\n    <failure message=\"TER 10.00 is above --fail-under 5.0\"/>") !=
+        std::string::npos);
+}
+
 TEST_CASE("the line contract: TAB is text, CRLF is read, .gz is read, nothing else ends a line") {
   const Files files;
   const std::string ref = files.add("ref", "a b\tc d\r\ne\u2028f\rg h\u0085i\n");

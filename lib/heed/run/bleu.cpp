@@ -136,12 +136,14 @@ TranslationMetrics make_metrics(const BleuToolOptions& options, const BleuOption
 }
 
 /// Sorts the metrics of `plan` in the order in which sacreBLEU prints them: BLEU, chrF, TER. Paired tests keep the
-/// user's order.
+/// user's order, as in sacreBLEU.
 void sort_metrics(BleuPlan& plan) {
   if (plan.test) return;
+  const TranslationMetric* const first = plan.metrics.front().get();
   const auto rank = [](const auto& metric) { return metric->name()[0] == 'B' ? 0 : metric->name()[0] == 'c' ? 1 : 2; };
   std::stable_sort(plan.metrics.begin(), plan.metrics.end(),
                    [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  while (plan.metrics[plan.first_metric].get() != first) ++plan.first_metric;
 }
 
 /// Returns whether the output has signatures in which --short shortens the names.
@@ -185,7 +187,7 @@ void warn_of_useless(const BleuToolOptions& options, const BleuPlan& plan, Log& 
 
 /// Checks the options and fills in the defaults that depend on other options.
 BleuPlan make_plan(const BleuToolOptions& options, Log& log) {
-  BleuPlan plan{options, {}, {}, {}, 1, {}, {}};
+  BleuPlan plan{options, {}, {}, {}, 0, 1, {}, {}};
   const bool lines = options.sentence_level || options.worst || options.by_length || options.d2l;
   plan.bleu = {.tokenize = options.tokenize.value_or(options.d2l ? MtevalMode::none : MtevalMode::v13a),
                .lowercase = options.lowercase,
@@ -248,7 +250,7 @@ std::optional<std::string> Threshold::check(double score, const std::function<st
   // The message shows at least two decimals, and as many as are needed to tell the score from the limit --fail-under.
   int digits = std::max(2, plan_.width);
   while (digits < 17 && format_fixed(score, digits) == format_fixed(*limit, digits)) ++digits;
-  const std::string message = whose() + plan_.metrics[0]->name() + " " + format_fixed(score, digits) +
+  const std::string message = whose() + plan_.metrics[plan_.first_metric]->name() + " " + format_fixed(score, digits) +
                               (score < *limit ? " is below" : " is above") + " --fail-under " + json_number(*limit);
   fail(message);
   return message;

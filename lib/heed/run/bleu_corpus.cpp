@@ -80,14 +80,15 @@ std::vector<ScoreFailure> check_reports(const BleuPlan& plan, const std::vector<
                                         Threshold& threshold) {
   std::vector<ScoreFailure> failures;
   const bool baseline = !plan.options.baseline.empty();
-  const double reference = reports[0].scores[0].score;
+  const double reference = reports[0].scores[plan.first_metric].score;
   for (std::size_t s = baseline ? 1 : 0; s < reports.size(); ++s) {
-    const SystemScore& score = reports[s].scores[0];
+    const SystemScore& score = reports[s].scores[plan.first_metric];
     const std::string whose = reports.size() > 1 ? reports[s].name + ": " : std::string();
     if (auto message = threshold.check(score.score, [&] { return whose; }))
       failures.push_back({reports[s].name, score.metric, *message});
     if (!plan.options.fail_drop || *score.p_value >= kSignificant) continue;
-    const double drop = plan.metrics[0]->lower_is_better() ? score.score - reference : reference - score.score;
+    const bool lower_is_better = plan.metrics[plan.first_metric]->lower_is_better();
+    const double drop = lower_is_better ? score.score - reference : reference - score.score;
     if (drop <= *plan.options.fail_drop) continue;
     const std::string message = whose + format_fixed(score.score, plan.width) + " is " +
                                 format_fixed(drop, plan.width) + " worse than " + format_fixed(reference, plan.width) +

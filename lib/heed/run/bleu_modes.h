@@ -26,6 +26,8 @@ struct BleuPlan {
   EvalbOptions evalb;
   /// The metrics in the order of the report; each metric occurs once.
   TranslationMetrics metrics;
+  /// The index in `metrics` of the metric that the user named first, which --fail-under and --fail-drop look at.
+  std::size_t first_metric = 0;
   /// The number of references for each segment (line of the corpus).
   std::size_t references = 1;
   /// The paths of the hypothesis files, one for each system; the baseline is first, if given.
@@ -38,9 +40,9 @@ struct BleuPlan {
 
   /// Returns sacreBLEU's signature of a score by `metric`: a text that names all settings that affect the score.
   std::string signature(const TranslationMetric& metric) const;
-  /// Returns whether `score` is worse than `limit`, when both are scores by the first metric.
+  /// Returns whether `score` is worse than `limit`, when both are scores by the metric that the user named first.
   bool is_worse(double score, double limit) const {
-    return metrics[0]->lower_is_better() ? score > limit : score < limit;
+    return metrics[first_metric]->lower_is_better() ? score > limit : score < limit;
   }
   /// Returns a mistake in a segment with the file, the line and the column where it is. `system` is the number of the
   /// system whose hypothesis was counted.
@@ -52,8 +54,8 @@ class Threshold {
  public:
   explicit Threshold(const BleuPlan& plan) : plan_(plan) {}
 
-  /// Returns a message when `score`, by the first metric, is worse than --fail-under, and counts the failure; otherwise
-  /// returns nothing. `whose` returns the beginning of the message.
+  /// Returns a message when `score`, by the metric that the user named first, is worse than --fail-under, and counts
+  /// the failure; otherwise returns nothing. `whose` returns the beginning of the message.
   std::optional<std::string> check(double score, const std::function<std::string()>& whose);
   /// Counts a score that is not allowed, and keeps `message` when it is the first such message.
   void fail(std::string message);
