@@ -1,5 +1,7 @@
 #include "heed/image/resize.h"
 
+#include <sys/resource.h>
+
 #include "heed/image/operations.h"
 #include "image_test.h"
 
@@ -65,6 +67,24 @@ TEST_CASE("a long image is cropped without making a larger one") {
   // A pixel of the image covers 256 columns, so that few different samples are in the centre.
   CHECK(square.row(0)[0] == square.row(223)[0]);
   CHECK(resize(image, 3, 3).samples.size() == 9);
+}
+
+TEST_CASE("a tall image is stretched without a wide copy of all its rows") {
+  const auto peak = [] {  // of the memory of this process, in bytes
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss * std::int64_t{1024};
+  };
+  // All rows at the width of the result would be 256 million samples.
+  const Image image = random_image(1, 1'000'000, 1);
+  const std::int64_t before = peak();
+  const Image square = fit_image(image, 256, ImageFit::stretch, 0.875);
+  CHECK(peak() - before < 100'000'000);
+  CHECK(square.width == 256);
+  CHECK(square.height == 256);
+  // The columns of the result are the same, and all that they are computed from is in the image.
+  for (int y = 0; y < 256; ++y) CHECK(square.row(y)[0] == square.row(y)[255]);
+  CHECK(square.row(100)[0] == resize_box(image, {0, 375'000, 1, 31'250}, 1, 8).row(4)[0]);
 }
 
 TEST_CASE("a size without pixels, or a box outside the image, is an error") {

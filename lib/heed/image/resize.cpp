@@ -100,28 +100,39 @@ void blend_rows(const std::uint8_t* from, std::size_t size, const std::int32_t* 
 }
 
 /// Scales the part `box` of the image to across.full x down.full pixels and returns the part of the result that
-/// `across` and `down` choose.
+/// `across` and `down` choose. The rows of the box are scaled horizontally first, as in Pillow; of these rows, the
+/// memory holds as many as one row of the result is computed from.
 Image scale_part(const Image& image, const ImageBox& box, const Side& across, const Side& down) {
   if (box.width < 1 || box.height < 1 || box.left < 0 || box.top < 0 || box.left > image.width - box.width ||
       box.top > image.height - box.height || across.length < 1 || down.length < 1)
     throw Error("internal: an image is scaled to or from nothing");
   const Taps columns = make_taps(box.width, across), rows = make_taps(box.height, down);
-  const int first = rows.first.front(), end = rows.first.back() + rows.count.back();
-  Image narrow = Image::black(across.length, end - first, image.channels);
-  for (int y = 0; y < narrow.height; ++y) {
-    const std::uint8_t* const from = image.pixel(box.left, box.top + first + y);
-    if (box.width == across.full)  // weights of 1
-      std::copy_n(from + across.begin * image.channels, narrow.row_size(), narrow.row(y));
-    else if (image.channels == 3)
-      scale_row<3>(from, columns, narrow.row(y));
-    else
-      scale_row<1>(from, columns, narrow.row(y));
-  }
-  if (box.height == down.full) return narrow;
   Image result = Image::black(across.length, down.length, image.channels);
+  const auto scale_box_row = [&](int y, std::uint8_t* to) {
+    const std::uint8_t* const from = image.pixel(box.left, box.top + y);
+    if (box.width == across.full)  // weights of 1
+      std::copy_n(from + across.begin * image.channels, result.row_size(), to);
+    else if (image.channels == 3)
+      scale_row<3>(from, columns, to);
+    else
+      scale_row<1>(from, columns, to);
+  };
+  if (box.height == down.full) {  // weights of 1
+    for (int y = 0; y < result.height; ++y) scale_box_row(rows.first[static_cast<std::size_t>(y)], result.row(y));
+    return result;
+  }
+  // The scaled rows begin ... end - 1 of the box. What the next row of the result does not read is overwritten.
+  Image band = Image::black(across.length, *std::max_element(rows.count.begin(), rows.count.end()), image.channels);
+  int begin = rows.first.front(), end = begin;
   for (int y = 0; y < result.height; ++y) {
-    const auto i = static_cast<std::size_t>(y);
-    blend_rows(narrow.row(rows.first[i] - first), narrow.row_size(), rows.weights_of(y), rows.count[i], result.row(y));
+    const int first = rows.first[static_cast<std::size_t>(y)], count = rows.count[static_cast<std::size_t>(y)];
+    if (first + count > begin + band.height) {
+      if (first < end) std::copy(band.row(first - begin), band.row(end - begin), band.row(0));
+      begin = first;
+      end = std::max(end, first);
+    }
+    for (; end < first + count; ++end) scale_box_row(end, band.row(end - begin));
+    blend_rows(band.row(first - begin), band.row_size(), rows.weights_of(y), count, result.row(y));
   }
   return result;
 }
