@@ -204,6 +204,12 @@ TEST_CASE("swin: what an image counts for is the mean number of tokens of a weig
     CHECK(image_work(config) == work);
   }
   CHECK(image_work(VitConfig()) == image_tokens(VitConfig()));
+  CHECK(image_work(TransformerConfig()) == 0);
+  // An image of 3,145,728 samples, but five tokens.
+  VitConfig coarse;
+  coarse.image.size = 1024;
+  coarse.patch = 512;
+  CHECK(image_work(coarse) == 192);
 }
 
 TEST_CASE("swin: what does not fit is named") {

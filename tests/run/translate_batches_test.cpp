@@ -50,6 +50,13 @@ TEST_CASE("a batch keeps both limits, but a line of more tokens is a batch of it
   CHECK(std::ranges::max(sizes(short_last, {6, 1000}, 1)) == 6);
 }
 
+TEST_CASE("the memory of a batch of images is limited, however few their tokens are") {
+  CHECK(most_images(std::int64_t{1024} * 1024 * 3, false) == 5);
+  CHECK(most_images(std::int64_t{1024} * 1024 * 3, true) == 21);
+  CHECK(most_images(std::int64_t{4096} * 4096 * 3, false) == 1);
+  CHECK(most_images(32 * 32 * 3, false) > 128);
+}
+
 TEST_CASE("batches of many lines have about the same number of tokens, but for a small one at the end") {
   std::vector<std::int64_t> tokens;
   for (int i = 0; i < 1000; ++i) tokens.push_back(50 - i / 25);

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "heed/base/error.h"
 #include "heed/ops/alignment_loss.h"
 #include "heed/tensor/packed.h"
 #include "heed/text/strings/vocabulary.h"
@@ -24,8 +27,14 @@ struct PackedIds {
     ids.insert(ids.end(), sequence.begin(), sequence.end());
     end_sequence();
   }
-  /// Ends a sequence: the ids that were added to `ids` since the last sequence are the sequence.
-  void end_sequence() { offsets.push_back(static_cast<std::int32_t>(ids.size())); }
+  /// Ends a sequence: the ids that were added to `ids` since the last sequence are the sequence. Throws Error if the
+  /// sequences have more ids than the offsets can count.
+  void end_sequence() {
+    if (ids.size() > std::numeric_limits<std::int32_t>::max())
+      throw Error("a batch of " + std::to_string(sequences() + 1) +
+                  " sequences has more than 2147483647 ids, which are the samples of images (take smaller batches)");
+    offsets.push_back(static_cast<std::int32_t>(ids.size()));
+  }
   int sequences() const { return static_cast<int>(offsets.size()) - 1; }
   int tokens() const { return static_cast<int>(ids.size()); }
   PackedOffsets packed() const { return {offsets}; }

@@ -61,6 +61,8 @@ struct ImageInput {
   bool operator==(const ImageInput&) const = default;
   /// Throws UsageError where a number of channels is impossible, or a mean or deviation does not fit the channels.
   void validate() const;
+  /// Returns the number of samples of an image.
+  std::int64_t samples() const { return std::int64_t{size} * size * channels; }
   /// Describes the images: "images of 32 x 32".
   std::string describe() const;
   /// Returns how the images are stored in a batch: sample v is the id kReservedIds + v, which is a piece of

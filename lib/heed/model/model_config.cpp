@@ -1,5 +1,6 @@
 #include "heed/model/model_config.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "heed/base/error.h"
@@ -123,8 +124,12 @@ std::int32_t image_tokens(const ModelConfig& config) {
 }
 
 std::int32_t image_work(const ModelConfig& config) {
+  constexpr std::int64_t kSamplesOfToken = std::int64_t{1} << 14;
+  const ImageInput* const image = image_input(config);
+  if (!image) return 0;
   const auto* const swin = std::get_if<SwinConfig>(&config);
-  return swin ? swin->mean_tokens() : image_tokens(config);
+  const std::int32_t tokens = swin ? swin->mean_tokens() : image_tokens(config);
+  return std::max(tokens, static_cast<std::int32_t>(image->samples() / kSamplesOfToken));
 }
 
 bool is_classifier(const ModelConfig& config) {

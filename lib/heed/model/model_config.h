@@ -104,7 +104,8 @@ const ImageInput* image_input(const ModelConfig& config);
 std::int32_t image_tokens(const ModelConfig& config);
 /// Returns the work of one image, measured in tokens, by which a batch of images is cut into shards: the mean number of
 /// tokens by which a weight of the model is multiplied. With this measure, reading the weights and adding up their
-/// gradients takes about the same part of the time of a shard in all models. Returns 0 if the model reads text.
+/// gradients takes about the same part of the time of a shard in all models. An image of few tokens counts for at least
+/// one for every 2^14 samples, so that the ids of a shard do not fill the memory. Returns 0 if the model reads text.
 std::int32_t image_work(const ModelConfig& config);
 /// Returns whether the model gives its source one of several labels, instead of writing a text.
 bool is_classifier(const ModelConfig& config);

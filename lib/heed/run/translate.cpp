@@ -354,8 +354,10 @@ class TranslateRun {
     }
     // Exhaustive search searches line by line, and may give up on one of them.
     if (search_.search == SearchKind::exhaustive) return {.lines = 1, .tokens = 1};
-    return {.lines = options_.mini_batch > 0 ? options_.mini_batch : lines,
-            .tokens = options_.mini_batch_words > 0 ? options_.mini_batch_words : words};
+    if (options_.mini_batch > 0) lines = options_.mini_batch;
+    if (const ImageInput* const image = image_input(model_config()))
+      lines = std::min(lines, most_images(image->samples(), gpu));
+    return {.lines = lines, .tokens = options_.mini_batch_words > 0 ? options_.mini_batch_words : words};
   }
 
   /// Returns whether the memory holds the scores of all pieces in a step of the search, and not those of the best.

@@ -5,6 +5,11 @@
 
 namespace heed {
 
+int most_images(std::int64_t samples, bool gpu) {
+  const std::int64_t most_samples = std::int64_t{1} << (gpu ? 26 : 24);  // ids of 256 MiB or 64 MiB
+  return static_cast<int>(std::max<std::int64_t>(1, most_samples / samples));
+}
+
 std::vector<std::pair<std::size_t, std::size_t>> cut_into_batches(std::span<const std::int64_t> tokens,
                                                                   const LineBatchLimits& limits, int threads) {
   // Returns the quotient all / some, rounded up, and at least 1.
