@@ -144,7 +144,7 @@ beside three.h5 'a file of --keep-last' --teacher --keep-last 2
 rm -f beside.* .beside.* three.h5
 # Other names, and names without the option that would write them, are free.
 for name in beside.update-3.svg beside.update-x.h5 beside.best-bleu.h5; do
-  expect 0 '*until*' '*' "$train" "${small[@]}" -t a.en a.fr -v vocab -m beside.h5 --plot "$name" --keep-last 2 --dry-run
+  expect 0 '*until*' '*' "$train" "${small[@]}" -t a.en a.fr -v vocab -m beside.h5 --log "$name" --keep-last 2 --dry-run
 done
 ln -s new.svg new.h5
 for picture in new.h5 new.svg; do

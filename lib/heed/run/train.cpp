@@ -154,14 +154,16 @@ int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, 
     check_options(options, self.ranks.size());
     check_names(options);
   });
-  if (options.average.empty()) try {
-      return train(options, in, self);
-    } catch (const Interrupted&) {
-      self.log.info("interrupted before the training began; no file has changed (give the same command again)");
-      return self.ranks.rank() == 0 ? kInterrupted : 0;
-    }
-  run_on_first(self.ranks, [&] { run_average(options, log); });
-  return 0;
+  if (!options.average.empty()) {
+    run_on_first(self.ranks, [&] { run_average(options, log); });
+    return 0;
+  }
+  try {
+    return train(options, in, self);
+  } catch (const Interrupted&) {
+    self.log.info("interrupted before the training began; no file has changed (give the same command again)");
+    return self.ranks.rank() == 0 ? kInterrupted : 0;
+  }
 }
 
 ToolInfo train_tool_info() {
