@@ -7,7 +7,6 @@
 
 #include "heed/base/signals.h"
 #include "heed/base/streams.h"
-#include "heed/inspect/plot.h"
 #include "heed/run/device_choice.h"
 #include "heed/run/peer_options.h"
 #include "heed/run/ranks.h"
@@ -31,13 +30,6 @@ bool holds_training(const std::string& path) {
   } catch (const Error&) {
     return false;
   }
-}
-
-/// Throws UsageError where the name of a file that is written does not fit its contents.
-void check_names(const TrainOptions& options) {
-  for (const auto& [option, file] : {NamedFile{"-m", options.model}, {"-o", options.output}})
-    if (file == "-") throw UsageError(option + " -: a checkpoint cannot go to standard output (name a file)");
-  check_picture("--plot", options.run.plot);
 }
 
 void run_average(const TrainOptions& options, Log& log) {
@@ -150,10 +142,7 @@ int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, 
     TrainOptions copy = options;
     return describe_options(FieldList::of(copy), FieldList::of(copy.common));
   });
-  run_together(self.ranks, [&] {
-    check_options(options, self.ranks.size());
-    check_names(options);
-  });
+  run_together(self.ranks, [&] { check_options(options, self.ranks.size()); });
   if (!options.average.empty()) {
     run_on_first(self.ranks, [&] { run_average(options, log); });
     return 0;

@@ -10,6 +10,7 @@
 #include "heed/base/error.h"
 #include "heed/base/streams.h"
 #include "heed/cost/cluster.h"
+#include "heed/inspect/plot.h"
 #include "heed/model/model_config.h"
 #include "heed/train/model_files.h"
 #include "heed/train/model_lock.h"
@@ -151,12 +152,20 @@ void check_input(const TrainOptions& options) {
     throw UsageError("several processes train together, which read standard input only as --tsv - (give files)");
 }
 
+/// Throws UsageError where the name of a file that is written does not fit its contents.
+void check_names(const TrainOptions& options) {
+  for (const auto& [option, file] : {NamedFile{"-m", options.model}, {"-o", options.output}})
+    if (file == "-") throw UsageError(option + " -: a checkpoint cannot go to standard output (name a file)");
+  check_picture("--plot", options.run.plot);
+}
+
 }  // namespace
 
 void check_options(const TrainOptions& options, int ranks) {
   check_useless(options);
   if (ranks > 1) check_input(options);
   if (options.average.empty()) check_training(options);
+  check_names(options);
 }
 
 std::string file_beside_model(const FieldList& fields, const std::string& path) {
@@ -176,7 +185,7 @@ std::string file_beside_model(const FieldList& fields, const std::string& path) 
     for (const std::string_view metric : kValidationMetrics)
       if (is_same_path(path, model_file_variant(model, "best-" + std::string(metric)))) return "a file of --keep-best";
   for (const char* option : {"keep-last", "average-last"})
-    if (is_on(option) && update_of_kept_model(model, path)) return std::string("a file of --") + option;
+    if (is_on(option) && is_kept_model_file(model, path)) return std::string("a file of --") + option;
   return "";
 }
 

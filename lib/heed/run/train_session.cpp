@@ -313,7 +313,7 @@ std::vector<RunSetting> TrainSession::settings() const {
                                                                     : kNotSet;
   const FieldList all = FieldList::of(copy);
   std::vector<RunSetting> out = {
-      {kWindow, text_of(*FieldList::of(copy.batch).find("shuffle-window")), true},
+      {kWindow, text_of(*all.find("shuffle-window")), true},
       {"the training text's fingerprint", digits(corpus_->fingerprint()), true},
       {kPretrained, pretrained},
       {"the precision", precision_ == Precision::float32 ? "float32" : "bfloat16"},

@@ -19,16 +19,15 @@ std::string kept_model_file(const std::string& path, std::int64_t update) {
   return model_file_variant(path, "update-" + std::to_string(update));
 }
 
-std::optional<std::int64_t> update_of_kept_model(const std::string& path, const std::string& file) {
-  if (is_special(file)) return std::nullopt;
+bool is_kept_model_file(const std::string& path, const std::string& file) {
+  if (is_special(file)) return false;
   const std::string name = std::filesystem::path(target_of_output(file)).filename();
   constexpr std::string_view kMark = ".update-";
   const std::size_t mark = name.rfind(kMark);
-  if (mark == std::string::npos) return std::nullopt;
+  if (mark == std::string::npos) return false;
   std::int64_t update = -1;
   const auto [end, error] = std::from_chars(name.data() + mark + kMark.size(), name.data() + name.size(), update);
-  if (error != std::errc() || update < 0 || !is_same_path(file, kept_model_file(path, update))) return std::nullopt;
-  return update;
+  return error == std::errc() && update >= 0 && is_same_path(file, kept_model_file(path, update));
 }
 
 Checkpoint average_checkpoints(const std::vector<std::string>& paths) {

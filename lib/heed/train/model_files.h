@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +14,8 @@ std::string model_file_variant(const std::string& path, const std::string& what)
 /// Returns the name of the file that keeps the weights of one update: "model.update-1500.h5" for update 1500.
 std::string kept_model_file(const std::string& path, std::int64_t update);
 
-/// Returns the update whose weights the file `file` keeps beside the model `path`; nothing if it is no such file.
-std::optional<std::int64_t> update_of_kept_model(const std::string& path, const std::string& file);
+/// Returns whether `file` is kept_model_file() of any update of the model `path`.
+bool is_kept_model_file(const std::string& path, const std::string& file);
 
 /// Returns a checkpoint whose parameters are the mean of the parameters of all files (checkpoint averaging, Vaswani et
 /// al. 2017). The mean is summed in double precision in the order of `paths`. Throws Error naming the first file whose

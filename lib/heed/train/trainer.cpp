@@ -24,10 +24,6 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-bool contains(const std::vector<std::int64_t>& updates, std::int64_t update) {
-  return std::ranges::find(updates, update) != updates.end();
-}
-
 bool is_better(Metric metric, double score, const BestScore& best) {
   if (larger_is_better(metric)) return best.update < 0 || score > best.score;
   return score < (best.update < 0 ? worst_score(metric) : best.score);
@@ -280,12 +276,12 @@ void Trainer::forget_missing_kept() {
   std::erase_if(state().kept_updates, [&](std::int64_t update) {
     const std::string file = kept_model_file(parts_.path, update);
     if (!ranks_.any(is_first() && ::access(file.c_str(), F_OK) != 0)) return false;
-    if (!state().finished && contains(averaged, update))
+    if (!state().finished && std::ranges::binary_search(averaged, update))
       parts_.log.warn(file + ": is missing; the average of --average-last leaves it out");
     return true;
   });
   std::erase_if(state().requested_updates,
-                [&](std::int64_t update) { return !contains(state().kept_updates, update); });
+                [&](std::int64_t update) { return !std::ranges::binary_search(state().kept_updates, update); });
 }
 
 /// Returns the last `count` kept models, or all if there are fewer.
@@ -427,7 +423,9 @@ void Trainer::drop_old_kept(int averaged) {
   const std::vector<std::int64_t> still_needed = last_kept(averaged);
   std::vector<std::string> removed;
   std::erase_if(state().kept_updates, [&](std::int64_t update) {
-    if (contains(still_needed, update) || contains(state().requested_updates, update)) return false;
+    if (std::ranges::binary_search(still_needed, update) ||
+        std::ranges::binary_search(state().requested_updates, update))
+      return false;
     const std::string file = kept_model_file(parts_.path, update);
     if (is_first() && ::unlink(file.c_str()) == 0) removed.push_back(file);
     return true;
