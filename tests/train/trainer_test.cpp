@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <memory>
 
 #include "../dist/thread_ranks.h"
 #include "heed/train/learning_curve.h"
@@ -25,6 +26,14 @@ BatchLoss hooked(const ResumableCheckpoint& run, std::function<bool()> spoil) {
     if (graph.recording() && spoil()) sums->entropy.loss = NAN;
     return loss;
   };
+}
+
+/// Returns a loss that raises SIGTERM when training computes a batch for the time `batch`, counted from 1.
+BatchLoss interrupted_at(const ResumableCheckpoint& run, int batch) {
+  return hooked(run, [batch, calls = std::make_shared<std::atomic<int>>(0)] {
+    if (++*calls == batch) std::raise(SIGTERM);
+    return false;
+  });
 }
 
 }  // namespace
@@ -74,12 +83,7 @@ TEST_CASE("interrupted anywhere and started again, it ends with the same bits") 
     for (; starts < 100; ++starts) {
       cut.prepare();
       // The signal arrives in the middle of an update. With --optimizer-delay, two threads compute an update's loss.
-      std::atomic<int> calls = 0;
-      const BatchLoss loss = hooked(*cut.state, [&, starts] {
-        if (++calls == 3 + starts * 2) std::raise(SIGTERM);
-        return false;
-      });
-      if (cut.go(loss) == Trainer::Outcome::finished) break;
+      if (cut.go(interrupted_at(*cut.state, 3 + starts * 2)) == Trainer::Outcome::finished) break;
     }
     CHECK(starts > 2);
     CHECK(saved_parameters(cut.path) == saved_parameters(whole.path));
@@ -207,11 +211,7 @@ TEST_CASE("an interrupted training that has nothing left to learn is finished, w
     run.run.valid_freq = "3u";
     if (stalled) run.optimizer.learn_rate = 0;  // the model never improves
     run.prepare();
-    int calls = 0;
-    CHECK(run.go(hooked(*run.state, [&] {
-      if (++calls == 17) std::raise(SIGTERM);
-      return false;
-    })) == Trainer::Outcome::interrupted);
+    CHECK(run.go(interrupted_at(*run.state, 17)) == Trainer::Outcome::interrupted);
     CHECK(folder.files() == std::vector<std::string>{"m.h5", "m.update-10.h5", "m.update-15.h5"});
     const std::int64_t done = run.state->state.updates;
     CHECK(done >= 16);
@@ -270,11 +270,7 @@ TEST_CASE("a prolonged training averages what it saves anew, because an average 
   run.run.after = "8e";
   run.run.save_freq = "4u";
   run.prepare();
-  calls = 0;
-  CHECK(run.go(hooked(*run.state, [&] {
-    if (++calls == 6) std::raise(SIGTERM);
-    return false;
-  })) == Trainer::Outcome::interrupted);
+  CHECK(run.go(interrupted_at(*run.state, 6)) == Trainer::Outcome::interrupted);
   std::filesystem::remove(missing);
   CHECK(run.go() == Trainer::Outcome::finished);
   CHECK(run.messages.str().find("train: warning: " + missing +
@@ -359,11 +355,7 @@ TEST_CASE("models that are kept for an average alone are removed when there will
   run.run.save_freq = "5u";
   run.run.average_last = 2;
   run.prepare();
-  int calls = 0;
-  CHECK(run.go(hooked(*run.state, [&] {
-    if (++calls == 7) std::raise(SIGTERM);
-    return false;
-  })) == Trainer::Outcome::interrupted);
+  CHECK(run.go(interrupted_at(*run.state, 7)) == Trainer::Outcome::interrupted);
   CHECK(folder.files() == std::vector<std::string>{"m.h5", "m.update-5.h5"});
   run.run.average_last = 0;
   CHECK(run.go() == Trainer::Outcome::finished);
