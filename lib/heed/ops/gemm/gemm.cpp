@@ -11,10 +11,10 @@
 namespace heed {
 namespace {
 
-void gemm_float32(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
-                  GemmOperand<float> b, float beta, float* c, std::int64_t c_stride) {
+void gemm_float32([[maybe_unused]] Arena& arena, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+                  GemmOperand<float> a, GemmOperand<float> b, float beta, float* c, std::int64_t c_stride) {
 #if HEED_HAS_ONEDNN
-  gemm_onednn(m, n, k, alpha, a, b, beta, c, c_stride);
+  gemm_onednn(arena, m, n, k, alpha, a, b, beta, c, c_stride);
 #else
   gemm_openblas(m, n, k, alpha, a, b, beta, c, c_stride);
 #endif
@@ -63,7 +63,7 @@ void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a,
     gemm_bfloat16(device.arena, m, alpha, a, {b.tiles, b.k, b.n}, beta, c, c_stride);
   } else {
     if (device.precision == Precision::bfloat16) a = rounded(device, a, m, b.k);
-    gemm_float32(m, b.n, b.k, alpha, a, b.plain, beta, c, c_stride);
+    gemm_float32(device.arena, m, b.n, b.k, alpha, a, b.plain, beta, c, c_stride);
   }
 }
 

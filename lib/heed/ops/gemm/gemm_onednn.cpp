@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include <cstring>
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "heed/base/error.h"
@@ -42,11 +43,49 @@ void set_up_onednn() {
   (void)done;
 }
 
+/// Returns whether oneDNN's kernels are those for AVX2. They read the operands of most products where these are stored.
+/// The kernels for AVX-512 rearrange the operands first, and those for SSE are too slow to wait for memory.
+bool has_avx2_kernels() {
+  return instruction_set() == InstructionSet::avx2 || instruction_set() == InstructionSet::avx2_vnni;
+}
+
+/// The number of float32 numbers in a line of the CPU's cache.
+constexpr std::int64_t kCacheLine = 16;
+
+/// Returns a copy, in the arena, of a matrix that is stored as `rows` rows of `columns` numbers. The rows of the copy
+/// begin an odd number of cache lines apart.
+GemmOperand<float> spread(Arena& arena, GemmOperand<float> x, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t stride = ((columns + kCacheLine - 1) / kCacheLine | 1) * kCacheLine;
+  float* copy = arena.tensor<float>({rows, stride}).data();
+  for (std::int64_t row = 0; row < rows; ++row)
+    std::memcpy(copy + row * stride, x.data + row * x.stride, static_cast<std::size_t>(columns) * sizeof(float));
+  return {copy, stride, x.transposed};
+}
+
+/// Spreads the operands of a product (see gemm_onednn()) whose stored rows compete for the same places of the cache, if
+/// the product is so large that it gains more than the copy costs: a copy of B costs 1/m of the product, a copy of A
+/// 1/n. The first-level cache has places for the 4,096 bytes of 64 lines, times the number of its ways. Rows that begin
+/// 512 bytes apart, or a multiple of this, therefore share 8 places or fewer, and the kernel, which reads a few numbers
+/// from each of many rows, loses a line before it has read the rest of it. The bounds are those at which a Zen 3 gains.
+/// A kernel reads only A^T and B in this way; it also gains from B^T if all rows share one place.
+void spread_where_worthwhile(Arena& arena, std::int64_t m, std::int64_t n, std::int64_t k, GemmOperand<float>& a,
+                             GemmOperand<float>& b) {
+  const bool weight_gradient = a.transposed;
+  if (a.transposed && a.stride % 128 == 0 && n >= 128) a = spread(arena, a, k, m);
+  if (b.transposed) {
+    if (b.stride % 1024 == 0 && m >= 128) b = spread(arena, b, n, k);
+  } else if ((b.stride % 512 == 0 && m >= 64) || (b.stride % 128 == 0 && m >= (weight_gradient ? 128 : 256))) {
+    b = spread(arena, b, k, n);
+  }
+}
+
 }  // namespace
 
-void gemm_onednn(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
+void gemm_onednn(Arena& arena, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
                  GemmOperand<float> b, float beta, float* c, std::int64_t c_stride) {
   set_up_onednn();
+  const ArenaScope scope(arena);
+  if (has_avx2_kernels()) spread_where_worthwhile(arena, m, n, k, a, b);
   if (dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, alpha, a.data, a.stride, b.data, b.stride,
                  beta, c, c_stride) != dnnl_success)
     throw Error("internal: oneDNN refused a product of [" + std::to_string(m) + ", " + std::to_string(k) + "] and [" +
