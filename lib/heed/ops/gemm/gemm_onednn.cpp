@@ -43,8 +43,9 @@ void set_up_onednn() {
   (void)done;
 }
 
-/// Returns whether oneDNN's kernels are those for AVX2. They read the operands of most products where these are stored.
-/// The kernels for AVX-512 rearrange the operands first, and those for SSE are too slow to wait for memory.
+/// Returns whether oneDNN's kernels are those for AVX2, which read the operands of most products where these are
+/// stored, whatever the distance of the rows. For AVX-512, oneDNN looks at this distance, and its kernels for SSE are
+/// too slow to wait for memory.
 bool has_avx2_kernels() {
   return instruction_set() == InstructionSet::avx2 || instruction_set() == InstructionSet::avx2_vnni;
 }
