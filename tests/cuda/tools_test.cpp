@@ -74,6 +74,29 @@ TEST_CASE("a training continues on another device from the same file, and on the
   CHECK(again.train("cuda:0", "3e") == gpu);
 }
 
+TEST_CASE("train on a GPU predicts the GPU's speed, from whole updates") {
+  const SmallLessons lessons("plan");
+  const auto plan = [&](const std::string& device, const Words& more) {
+    Words words = {"--dry-run", "--device", device};
+    words.insert(words.end(), more.begin(), more.end());
+    return lessons.Lessons::train(words).out;
+  };
+  const std::string on_cpu = plan("cpu", {}), on_gpu = plan("cuda:0", {});
+  CHECK(on_cpu.find("products of the layers") != std::string::npos);
+  CHECK(on_cpu.find("measured updates") == std::string::npos);
+  CHECK(on_gpu.find("target tokens/s, of which:\n    measured updates") != std::string::npos);
+  CHECK(on_gpu.find("products of the layers") == std::string::npos);
+  // The number of updates follows from the speed.
+  CHECK(plan("cuda:0", {"--after", "1h"}).find("1h, about ") != std::string::npos);
+  try {
+    plan("cuda:0", {"--cluster", "nodes=2,bandwidth=1G,latency=50us"});
+    FAIL("several machines with GPUs were predicted");
+  } catch (const UsageError& error) {
+    CHECK(std::string(error.what())
+              .starts_with("--cluster: the speed of a training on a GPU is measured, not predicted"));
+  }
+}
+
 TEST_CASE("translate on a GPU writes what it writes on the CPU, and says where it was") {
   const SmallLessons lessons("m");
   lessons.train("cpu", "3e");

@@ -355,40 +355,73 @@ std::array<double, 4> seconds_of_tokens(const ResidualNorms& norms, const Rates&
               (norms.target * rate.norm + rate.embedding) * as_double(t.target)};
 }
 
-/// Measures the speed of training with whole updates, for a model whose layers have other work than the kernels that
-/// Calibration measures. The updates change copies of the parameters.
+/// Computes updates that only serve to measure their time. The updates change copies of the parameters.
+class TrialUpdates {
+ public:
+  explicit TrialUpdates(const TrainingWork& work)
+      : work_(work),
+        parameters_(work.parameters),
+        optimizer_(work.optimizer, work.model.layout(), memory_),
+        batches_(work.examples, work.batch.limits(), static_cast<std::uint64_t>(work.batch.seed)) {
+    if (!work.gpu) threads_.emplace(work.model.layout(), work.loss, work.precision, work.pool);
+    TrainingWorkers& workers = work.gpu ? *work.gpu : *threads_;
+    step_ = workers.make_update_step({optimizer_, memory_, parameters_});
+    batches_.prepare(0);
+  }
+
+  /// Computes `updates` updates, and returns their shards.
+  std::vector<Shard> run(int updates) {
+    std::vector<Shard> shards;
+    int submitted = 0;
+    // If an update is not applied, the later ones are given up.
+    const auto collect = [&] { submitted = step_->collect().applied ? submitted - 1 : 0; };
+    for (int i = 0; i < updates; ++i) {
+      if (submitted == step_->most_submitted()) collect();
+      const auto begin = shards.size();
+      for (int batch = 0; batch < work_.batch.optimizer_delay; ++batch)
+        cut_into_shards(work_.examples, batches_[next_batch_++ % batches_.size()], shards);
+      const DropoutKey dropout{.seed = 1, .update = number_++};
+      step_->submit(work_.examples, std::span(shards).subspan(begin), work_.batch.loss(), dropout,
+                    static_cast<std::int64_t>(number_), 0);
+      ++submitted;
+    }
+    while (submitted > 0) collect();
+    return shards;
+  }
+  /// Returns how many updates it takes to measure the speed.
+  int enough() const { return kLeastUpdates * step_->most_submitted(); }
+
+ private:
+  const TrainingWork& work_;
+  ParameterValues<float> parameters_;
+  NamedParameterValues memory_;
+  Optimizer optimizer_;
+  EpochBatches batches_;
+  std::optional<GradientWorkers> threads_;
+  std::unique_ptr<UpdateStep> step_;
+  std::int64_t next_batch_ = 0;
+  std::uint64_t number_ = 0;
+};
+
+/// Measures the speed of training with whole updates, on a GPU, or for a model whose layers have other work than the
+/// kernels that Calibration measures.
 TrainingCost measured_cost(const TrainingWork& work) {
-  const auto& [model, loss, parameters, optimizer, examples, options, precision, pool, cluster] = work;
-  ParameterValues<float> copy = parameters;
-  NamedParameterValues memory;
-  const Optimizer updater(optimizer, model.layout(), memory);
-  GradientWorkers workers(model.layout(), loss, precision, pool);
-  CpuUpdateStep step(workers, {updater, memory, copy}, pool);
-  EpochBatches batches(examples, options.limits(), static_cast<std::uint64_t>(options.seed));
-  batches.prepare(0);
+  TrialUpdates updates(work);
   TrainingCost cost;
   double operations = 0;
-  // The first update allocates the memory of the threads and is not measured.
-  std::int64_t next = 0;
-  for (int update = 0; update <= kLeastUpdates || cost.seconds < kMeasuredSeconds; ++update) {
+  updates.run(1);  // allocates memory, and is not measured
+  while (cost.seconds < kMeasuredSeconds) {
     std::vector<Shard> shards;
-    for (int i = 0; i < options.optimizer_delay; ++i)
-      cut_into_shards(examples, batches[next++ % batches.size()], shards);
-    const double seconds = seconds_of([&] {
-      step.run(examples, shards, options.loss(), {.seed = 1, .update = static_cast<std::uint64_t>(update)}, update + 1,
-               0);
-    });
-    if (update == 0) continue;
-    cost.seconds += seconds;
+    cost.seconds += seconds_of([&] { shards = updates.run(updates.enough()); });
     for (const Shard& shard : shards) {
       cost.target_tokens += shard.target_tokens;
       TokenCounts counts;
-      for (const std::int32_t example : shard.examples) counts.add(examples.size_of(example));
-      const ModelWork forward = forward_work(model, counts);
+      for (const std::int32_t example : shard.examples) counts.add(work.examples.size_of(example));
+      const ModelWork forward = forward_work(work.model, counts);
       operations += 6 * as_double(forward.layers + forward.attention + forward.output);
     }
   }
-  cost.parts = {{"measured updates", pool.size() * cost.seconds, operations}};
+  cost.parts = {{"measured updates", (work.gpu ? 1 : work.pool.size()) * cost.seconds, operations}};
   return cost;
 }
 
@@ -469,11 +502,14 @@ TrainingCost training_cost(const TrainingWork& work) {
   if (plan.updates.empty()) return {};
   const Model<float>& model = work.model;
   // No kernel is timed for these.
-  const char* const special = work.batch.r_drop > 0 ? "--r-drop" : work.batch.teacher.empty() ? nullptr : "--teacher";
-  if (special || !model.residual_norms()) {
+  const char* const special = work.gpu                      ? "a training on a GPU"
+                              : work.batch.r_drop > 0       ? "a training with --r-drop"
+                              : !work.batch.teacher.empty() ? "a training with --teacher"
+                              : !model.residual_norms()     ? "this kind of model"
+                                                            : nullptr;
+  if (special) {
     if (work.cluster)
-      throw UsageError("--cluster: the speed of " +
-                       (special ? std::string("a training with ") + special : "this kind of model") +
+      throw UsageError("--cluster: the speed of " + std::string(special) +
                        " is measured, not predicted, so that nothing is known of other machines (see --dry-run in "
                        "train(1))");
     return measured_cost(work);

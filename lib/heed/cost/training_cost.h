@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct TrainingCost {
   std::int64_t target_tokens = 0;
   /// The predicted wall-clock time in seconds for training on target_tokens tokens.
   double seconds = 0;
+  /// The seconds of a part are the sum over all threads that train. On a GPU they are those of the GPU.
   std::vector<CostPart> parts;
   /// The speed on 1, 2, 4, ... and all machines of TrainingWork::cluster.
   std::vector<ClusterCost> clusters;
@@ -48,15 +50,16 @@ struct TrainingWork {
   const Examples& examples;
   const BatchOptions& batch;
   Precision precision;
-  ThreadPool& pool;  ///< the pool that will train
+  ThreadPool& pool;                      ///< the pool that will train
+  std::unique_ptr<TrainingWorkers> gpu;  ///< the GPU that will train; null where the pool will
   /// Machines whose speed is predicted too.
   std::optional<Cluster> cluster = {};
 };
 
-/// Predicts the cost of training on one machine; the measurement takes part of a second. Where the model has no
-/// residual_norms(), or the training has R-Drop or teachers, the time of whole updates is measured instead of the time
-/// of kernels, which takes longer for a large model; then the speed of other machines cannot be predicted, which is a
-/// UsageError. Throws the errors of the ops.
+/// Predicts the cost of training on one machine; the measurement takes part of a second. On a GPU, and where the model
+/// has no residual_norms(), or the training has R-Drop or teachers, the time of whole updates is measured instead of
+/// the time of kernels, which takes longer for a large model; then the speed of other machines cannot be predicted,
+/// which is a UsageError. Throws the errors of the ops.
 TrainingCost training_cost(const TrainingWork& work);
 
 }  // namespace heed

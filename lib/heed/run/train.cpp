@@ -91,12 +91,12 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   TrainSession& session = *made;
   session.read_texts();
   run_together(ranks, [&] { session.read_validation(input); });
+  run_together(ranks, [&] { session.open_gpu(); });
   run_together(ranks, [&] { session.load(!options.check); });
   session.agree_on_speed();
   run_together(ranks, [&] { session.plan(); });
   check_same(ranks, "trains", [&] { return session.identity(); });
   warn_of_different_processors(ranks, processor_name(gpu), log);
-  run_together(ranks, [&] { session.open_gpu(); });
   session.connect_gpus();
   if (options.check) {
     print_check(session, log, self.out);

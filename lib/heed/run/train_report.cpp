@@ -128,8 +128,8 @@ void print_cost(TrainSession& session, Table& table) {
   table.line(session.ranks().size() > 1 ? "speed of one rank" : "speed expected",
              format_count(std::llround(cost.tokens_per_second())) + " target tokens/s, of which:");
   const double tokens = static_cast<double>(cost.target_tokens);
-  for (const CostPart& part : cost.parts)
-    table.line("  " + part.name, describe(part, cost.seconds * session.threads(), tokens, "target token"));
+  const double seconds = cost.seconds * (session.gpu() ? 1 : session.threads());
+  for (const CostPart& part : cost.parts) table.line("  " + part.name, describe(part, seconds, tokens, "target token"));
   if (!cost.clusters.empty()) print_clusters(cost.clusters, table);
 }
 

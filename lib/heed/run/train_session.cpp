@@ -426,7 +426,12 @@ void TrainSession::make_loss() {
 }
 
 TrainingWork TrainSession::work(const OptimizerSettings& optimizer) {
-  return {model(), loss_, run_->checkpoint.parameters, optimizer, examples(), options_.batch, precision_, pool_};
+  std::unique_ptr<TrainingWorkers> gpu;
+#if HEED_HAS_CUDA
+  if (gpu_) gpu = std::make_unique<GpuWorkers>(model().layout(), loss_, gpu_->context());
+#endif
+  return {model(), loss_,         run_->checkpoint.parameters, optimizer, examples(), options_.batch, precision_,
+          pool_,   std::move(gpu)};
 }
 
 void TrainSession::agree_on_speed() {

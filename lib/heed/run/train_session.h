@@ -39,16 +39,16 @@ class TrainSession {
   void read_texts();
   /// Reads the validation text from the files, or from `in`.
   void read_validation(std::istream& in);
+  /// Opens the GPU, if there is one.
+  void open_gpu();
   /// Loads the training in the model file if `resumes` and the file exists; otherwise makes a new one with initial
-  /// parameters. Also predicts the speed where the length of the training depends on it.
+  /// parameters. Also predicts the speed where the length of the training depends on it. Call open_gpu() first.
   void load(bool resumes);
   /// Copies the speed that rank 0 has predicted to all ranks, so that all ranks plan the same training. Collective,
   /// like make_trainer(). Call load() first.
   void agree_on_speed();
   /// Plans the loaded or new training. Throws Error when the model file holds a different training.
   void plan();
-  /// Opens the GPU, if there is one.
-  void open_gpu();
   /// Prepares the GPUs of all ranks to add their gradients up. Collective; call open_gpu() first.
   void connect_gpus();
   /// Returns the trainer. Call plan() and connect_gpus() first.
