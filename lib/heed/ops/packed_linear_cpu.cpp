@@ -133,13 +133,17 @@ template <class T>
 template <class Product>
 void LinearInput<T>::for_columns(std::int64_t n, std::int64_t k, Product product) const {
   ThreadTeam* const team = device_.team;
-  // A piece is a range of columns of y that one thread computes. Reading the weight's elements for a piece takes some
-  // microseconds; with smaller pieces, handing the work to another thread would cost more than the thread saves.
-  constexpr std::int64_t kPieceElements = 1 << 16;
-  const std::int64_t columns =
-      std::max<std::int64_t>(1, kPieceElements / std::max<std::int64_t>(1, k) / kColumnBlock) * kColumnBlock;
+  if (!team) return product(0, n);
+  // A piece is a range of columns of y that one thread computes. A thread takes several pieces of a large product, so
+  // that no thread waits long for the last piece of another. Reading the weight's elements for a piece of the least
+  // size takes about a microsecond; with smaller pieces, handing the work to another thread would cost more than the
+  // thread saves.
+  constexpr std::int64_t kLeastElements = 1 << 14, kPiecesOfThread = 8;
+  const auto blocks_of = [](std::int64_t size) { return (size + kColumnBlock - 1) / kColumnBlock; };
+  const std::int64_t least = blocks_of(kLeastElements / std::max<std::int64_t>(1, k)),
+                     share = blocks_of(n / (kPiecesOfThread * team->size()));
+  const std::int64_t columns = std::max<std::int64_t>({1, least, share}) * kColumnBlock;
   const std::int64_t pieces = (n + columns - 1) / columns;
-  if (!team || pieces < 2) return product(0, n);
   team->run(static_cast<int>(pieces), [&](int i) { product(i * columns, std::min(n, (i + 1) * columns)); });
 }
 
