@@ -371,22 +371,22 @@ class TrialUpdates {
 
   /// Computes `updates` updates, and returns their shards.
   std::vector<Shard> run(int updates) {
-    std::vector<Shard> shards;
+    std::vector<Shard> all;
     int submitted = 0;
     // If an update is not applied, the later ones are given up.
     const auto collect = [&] { submitted = step_->collect().applied ? submitted - 1 : 0; };
     for (int i = 0; i < updates; ++i) {
       if (submitted == step_->most_submitted()) collect();
-      const auto begin = shards.size();
+      std::vector<Shard> shards;
       for (int batch = 0; batch < work_.batch.optimizer_delay; ++batch)
         cut_into_shards(work_.examples, batches_[next_batch_++ % batches_.size()], shards);
       const DropoutKey dropout{.seed = 1, .update = number_++};
-      step_->submit(work_.examples, std::span(shards).subspan(begin), work_.batch.loss(), dropout,
-                    static_cast<std::int64_t>(number_), 0);
+      step_->submit(work_.examples, shards, work_.batch.loss(), dropout, static_cast<std::int64_t>(number_), 0);
       ++submitted;
+      all.insert(all.end(), shards.begin(), shards.end());
     }
     while (submitted > 0) collect();
-    return shards;
+    return all;
   }
   /// Returns how many updates it takes to measure the speed.
   int enough() const { return kLeastUpdates * step_->most_submitted(); }
