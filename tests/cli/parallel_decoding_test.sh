@@ -51,7 +51,8 @@ expect 0 '*decoder attention, layer 2*' '' "$inspect" -q -m nat.h5 --kind decode
 "$inspect" -q -m nat.h5 --kind decoder --head all -f jsonl <<<'a1 a2 a3' >json || fail "inspect-attention: exit $?"
 grep -q '"b1"' json || fail "inspect-attention shows no target: $(cat json)"
 grep -q '<s>' json && fail "inspect-attention says that the decoder reads <s>"
-expect 0 '*||| 0-0 1-1*' '' "$translate" -q -m nat.h5 --alignment <<<'a1 a2'
+# Which word a target word attends to depends on the training, and so on the order in which the CPU adds.
+expect 0 'b1 b2 ||| [01]-0 [01]-1' '' "$translate" -q -m nat.h5 --alignment <<<'a1 a2'
 expect 2 '' 'inspect-attention: --beam-size: is for models that predict one position after the other; nat.h5 predicts all at once' \
   "$inspect" -q -m nat.h5 -b 2 -i test.a
 
