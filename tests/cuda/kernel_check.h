@@ -53,17 +53,13 @@ constexpr MemorySource kAlignedMemory{
     [](std::size_t bytes) { return ::operator new(bytes, std::align_val_t(kGpuAlignment)); },
     [](void* memory, std::size_t) { ::operator delete(memory, std::align_val_t(kGpuAlignment)); }, kGpuAlignment};
 
-/// How far two sums of up to some hundred numbers of type T may differ, because their numbers are added in another
-/// order.
-template <class T>
-constexpr double kTolerance = sizeof(T) == sizeof(float) ? 1e-5 : 1e-13;
-
 /// Runs the kernels of an op on the CPU and on the emulated GPU. run(context, results) calls them on a context;
 /// `results` are the tensors that they write, with the elements of `before`. Checks that every element of the GPU's
 /// results differs from the CPU's by at most `tolerance` times 1 + its size, and that they have the same bits in every
 /// order of the threads.
 template <class T, class Run>
-void check_kernels(const std::vector<TestTensor<T>>& before, const Run& run, double tolerance = kTolerance<T>) {
+void check_kernels(const std::vector<TestTensor<T>>& before, const Run& run,
+                   double tolerance = sizeof(T) == sizeof(float) ? 1e-5 : 1e-13) {
   const auto run_on = [&](auto& context) {
     std::vector<TestTensor<T>> results = before;
     std::vector<Tensor<T>> views;
