@@ -139,10 +139,10 @@ void LinearInput<T>::for_columns(std::int64_t n, std::int64_t k, Product product
   // size takes about a microsecond; with smaller pieces, handing the work to another thread would cost more than the
   // thread saves.
   constexpr std::int64_t kLeastElements = 1 << 14, kPiecesOfThread = 8;
-  const auto blocks_of = [](std::int64_t size) { return (size + kColumnBlock - 1) / kColumnBlock; };
-  const std::int64_t least = blocks_of(kLeastElements / std::max<std::int64_t>(1, k)),
-                     share = blocks_of(n / (kPiecesOfThread * team->size()));
-  const std::int64_t columns = std::max<std::int64_t>({1, least, share}) * kColumnBlock;
+  const std::int64_t least = kLeastElements / std::max<std::int64_t>(1, k),
+                     share = n / (kPiecesOfThread * team->size());
+  const std::int64_t columns =
+      (std::max<std::int64_t>({1, least, share}) + kColumnBlock - 1) / kColumnBlock * kColumnBlock;
   const std::int64_t pieces = (n + columns - 1) / columns;
   team->run(static_cast<int>(pieces), [&](int i) { product(i * columns, std::min(n, (i + 1) * columns)); });
 }

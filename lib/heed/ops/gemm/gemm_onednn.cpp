@@ -72,7 +72,7 @@ GemmOperand<float> spread(Arena& arena, GemmOperand<float> x, std::int64_t rows,
 void spread_where_worthwhile(Arena& arena, std::int64_t m, std::int64_t n, std::int64_t k, GemmOperand<float>& a,
                              GemmOperand<float>& b) {
   const bool weight_gradient = a.transposed;
-  if (a.transposed && a.stride % 128 == 0 && n >= 128) a = spread(arena, a, k, m);
+  if (weight_gradient && a.stride % 128 == 0 && n >= 128) a = spread(arena, a, k, m);
   if (b.transposed) {
     if (b.stride % 1024 == 0 && m >= 128) b = spread(arena, b, n, k);
   } else if ((b.stride % 512 == 0 && m >= 64) || (b.stride % 128 == 0 && m >= (weight_gradient ? 128 : 256))) {
