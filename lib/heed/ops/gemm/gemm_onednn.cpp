@@ -44,8 +44,8 @@ void set_up_onednn() {
 }
 
 /// Returns whether oneDNN's kernels are those for AVX2, which read the operands of most products where these are
-/// stored, whatever the distance of the rows. For AVX-512, oneDNN looks at this distance, and its kernels for SSE are
-/// too slow to wait for memory.
+/// stored, whatever the distance of the rows. For AVX-512, oneDNN looks at this distance. Its kernels for SSE compute
+/// so slowly that memory does not limit them.
 bool has_avx2_kernels() {
   return instruction_set() == InstructionSet::avx2 || instruction_set() == InstructionSet::avx2_vnni;
 }
