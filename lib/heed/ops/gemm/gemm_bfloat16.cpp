@@ -202,8 +202,9 @@ struct Columns {
 
 /// A product C = alpha A B + beta C, where A and B are rounded to bfloat16 and laid out in tiles.
 struct Product {
-  /// C has m rows and n columns. A and B have `depth` tiles along k, the dimension over which the product sums.
-  std::int64_t m, n, depth;
+  /// C has m rows and n columns. Along k, the dimension over which the product sums, A and B have k numbers, in `depth`
+  /// tiles.
+  std::int64_t m, n, k, depth;
   const std::uint32_t *a, *b;  ///< the tiles of A and of B
   float alpha, beta;
   float* c;
@@ -255,8 +256,9 @@ void multiply_avx512(const Product& p) {
             _mm_prefetch(reinterpret_cast<const char*>(c + row * p.stride + column), _MM_HINT_ET0);
       __m512 sums[kRows][2];
       for (auto& sum : sums) sum[0] = sum[1] = _mm512_setzero_ps();
-      for (std::int64_t t = 0; t < p.depth; ++t, a += kTile, b += kTile)
-        for (std::int64_t k = 0; k < kSide; ++k) {
+      // The pairs that fill up the last tile are left out.
+      for (std::int64_t pairs = tiles_over(p.k, 2); pairs > 0; pairs -= kSide, a += kTile, b += kTile)
+        for (std::int64_t k = 0; k < std::min(pairs, kSide); ++k) {
           const auto b0 = reinterpret_cast<__m512bh>(_mm512_load_si512(b + k * kSide));
           const auto b1 = reinterpret_cast<__m512bh>(_mm512_load_si512(b + next + k * kSide));
           for (int row = 0; row < kRows; ++row) {
@@ -447,7 +449,7 @@ Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int
 
 void gemm_bfloat16(float alpha, const Bfloat16LeftOperand& a, const Bfloat16Tiles& b, float beta, float* c,
                    std::int64_t c_stride) {
-  const Product product{a.m, b.n, tiles_over(b.k, kDepth), a.tiles, b.tiles, alpha, beta, c, c_stride};
+  const Product product{a.m, b.n, b.k, tiles_over(b.k, kDepth), a.tiles, b.tiles, alpha, beta, c, c_stride};
   if (a.tiles_transposed)
     multiply_avx512<true>(product);
   else if (instruction_set() == InstructionSet::amx)
