@@ -205,6 +205,7 @@ cp m.h5 x.h5
 there "cannot go on with this training: --dim-emb is 16 there, 32 here (*" -t a.en a.fr --dim-emb 32
 there "cannot go on with this training: the training text's fingerprint is * (*" -t a.fr a.en
 changed="cannot go on with this training: the training text's fingerprint is * there, * here"
+there "$changed; the number of training examples is 60 there, 59 here (*" -t <(tail -n +2 a.en) <(tail -n +2 a.fr)
 there "$changed; --max-length is 256 there, 8 here (*" -t a.en a.fr --max-length 8
 there "$changed; --pretokenized is false there, true here (*" -t a.en a.fr --pretokenized
 there 'cannot go on with this training: --optimizer is adam there, sgd here (*' -t a.en a.fr --optimizer sgd

@@ -315,6 +315,10 @@ std::vector<RunSetting> TrainSession::settings() const {
   std::vector<RunSetting> out = {
       {kWindow, text_of(*all.find("shuffle-window")), true},
       {"the training text's fingerprint", digits(corpus_->fingerprint()), true},
+      {.name = "the number of training examples",
+       .value = std::to_string(corpus_->pairs()),
+       .required = true,
+       .of_text = true},
       {kPretrained, pretrained},
       {"the precision", precision_ == Precision::float32 ? "float32" : "bfloat16"},
   };
