@@ -1,5 +1,6 @@
 #include "heed/train/gradient_workers.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "../dist/thread_ranks.h"
@@ -29,14 +30,15 @@ struct Outcome {
   LossSums sums;
 };
 
-Outcome gradient_of(int threads, std::size_t parts, double dropout = 0, Communicator& ranks = no_other_ranks()) {
+Outcome gradient_of(int threads, std::size_t parts, double dropout = 0, Communicator& ranks = no_other_ranks(),
+                    Precision precision = Precision::float32) {
   const Transformer<float> model(small_config(dropout));
   ParameterValues<float> parameters(model.layout());
   parameters.initialise(3);
   const ParallelCorpus corpus = mirrored(60);
   const auto batches = batches_in_order(corpus, {.target_tokens = INT64_MAX});
   ThreadPool pool(threads);
-  GradientWorkers workers(model.layout(), loss_of(model), Precision::float32, pool, ranks);
+  GradientWorkers workers(model.layout(), loss_of(model), precision, pool, ranks);
   Outcome out;
   // The second round checks that clear() has set all gradients to zero.
   for (int round = 0; round < 2; ++round) {
@@ -94,6 +96,44 @@ TEST_CASE("every number of threads gives the same bits") {
       check_same_bits(gradient_of(threads, parts, 0.3), one);
     }
   }
+}
+
+TEST_CASE("in bfloat16, too, every number of threads gives the same bits") {
+  const auto gradient = [](int threads) { return gradient_of(threads, 7, 0.3, no_other_ranks(), Precision::bfloat16); };
+  const Outcome one = gradient(1);
+  CHECK(one.gradient != gradient_of(1, 7, 0.3).gradient);
+  for (const int threads : {2, 9}) check_same_bits(gradient(threads), one);
+}
+
+TEST_CASE("in bfloat16, where all parts share prepared weights, every call has the weights of that time") {
+  const Transformer<float> model(small_config());
+  ParameterValues<float> first(model.layout()), second(model.layout());
+  first.initialise(3);
+  second.initialise(4);
+  const ParallelCorpus corpus = mirrored(60);
+  const auto batches = batches_in_order(corpus, {.target_tokens = INT64_MAX});
+  const std::vector<Shard> shards = shards_of(corpus, batches[0], 3);
+  ThreadPool pool(2);
+  // The losses of parameters in training and in validation.
+  const auto training = [&](GradientWorkers& workers, ParameterValues<float>& parameters) {
+    return workers.compute(parameters, corpus, shards, {}, {}).loss;
+  };
+  const auto validation = [&](GradientWorkers& workers, ParameterValues<float>& parameters) {
+    return workers.evaluate(parameters, corpus, shards, nullptr).loss;
+  };
+  // The same, computed by workers that have seen no other parameters.
+  const auto alone = [&](auto loss, ParameterValues<float>& parameters) {
+    GradientWorkers workers(model.layout(), loss_of(model), Precision::bfloat16, pool);
+    return loss(workers, parameters);
+  };
+  const double of_first = alone(training, first), of_second = alone(training, second);
+  CHECK(of_first != of_second);
+  GradientWorkers workers(model.layout(), loss_of(model), Precision::bfloat16, pool);
+  CHECK(training(workers, first) == of_first);
+  CHECK(validation(workers, second) == alone(validation, second));
+  CHECK(training(workers, first) == of_first);
+  std::ranges::copy(second.flat(), first.flat().begin());
+  CHECK(training(workers, first) == of_second);
 }
 
 TEST_CASE("every number of ranks gives the same bits") {

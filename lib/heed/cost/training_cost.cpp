@@ -14,6 +14,7 @@
 #include "heed/ops/dropout.h"
 #include "heed/ops/embedding.h"
 #include "heed/ops/gemm/gemm.h"
+#include "heed/ops/gemm/prepared_weights.h"
 #include "heed/ops/optimizer_kernels.h"
 #include "heed/train/update_step.h"
 
@@ -33,8 +34,10 @@ constexpr std::int64_t kSlice = 1 << 20;
 /// The memory and the graph of one thread of the measurement. The operands of different ops lie far apart, so that no
 /// op finds its operands in the cache, as in training.
 struct Worker {
-  Worker(ParameterValues<float>& parameters, Precision precision)
-      : device{arena, precision}, gradient(parameters.layout()), graph(device, parameters, gradient) {}
+  Worker(ParameterValues<float>& parameters, Precision precision, PreparedWeights& weights)
+      : device{arena, precision, nullptr, &weights},
+        gradient(parameters.layout()),
+        graph(device, parameters, gradient) {}
 
   /// Allocates and writes `bytes` of memory, so that the system provides the pages before the measurement.
   void take(std::size_t bytes) {
@@ -127,18 +130,20 @@ class Calibration {
         timer_(work.pool) {
     work.examples.fill(shard, batch_);
     for (const std::int32_t example : shard) counts_.add(work.examples.size_of(example));
-    // With bfloat16, a weight is converted once for all rows of a shard. The measured matrix product then needs as many
-    // rows as a shard, so that the conversion takes its usual fraction of the time.
-    const bool prepares = takes_bfloat16(work.precision);
-    rows_ = std::min((counts_.source + counts_.target + 1) / 2, prepares ? INT64_MAX : kRows);
+    // A shard adds to the gradient of a weight once for all its rows. With bfloat16, whose products are faster, this
+    // counts: the measured matrix product has as many rows as a shard. The weights themselves are prepared once,
+    // because all shards of an update share them.
+    weights_.begin(work.parameters.flat());
+    const bool bfloat16 = takes_bfloat16(work.precision);
+    rows_ = std::min((counts_.source + counts_.target + 1) / 2, bfloat16 ? INT64_MAX : kRows);
     std::int64_t widest = 4 * model_.width();
     for (const Product& product : products_) widest = std::max({widest, 2 * product.outputs, 2 * product.inputs});
-    const std::int64_t output = model_.target_vocabulary() * ((prepares ? model_.width() : 0) + kRows);
+    const std::int64_t output = model_.target_vocabulary() * ((bfloat16 ? model_.width() : 0) + kRows);
     const std::int64_t size = std::max(3 * std::max({rows_, counts_.source, counts_.target}) * widest, output);
     slice_layout_.add("slice", {std::min(kSlice, slice_of(model_.layout().storage_size(), pool_.size(), 0).size())},
                       Initialiser::zeros());
     for (int i = 0; i < pool_.size(); ++i) {
-      workers_.push_back(std::make_unique<Worker>(work.parameters, work.precision));
+      workers_.push_back(std::make_unique<Worker>(work.parameters, work.precision, weights_));
       slices_.push_back(std::make_unique<UpdatedSlice>(slice_layout_, work.optimizer));
     }
     pool_.run([&](int thread) { worker(thread).take(static_cast<std::size_t>(size) * sizeof(float)); });
@@ -284,6 +289,7 @@ class Calibration {
   std::int64_t rows_ = 0;
   std::vector<std::int32_t> positions_;
   ParameterLayout slice_layout_;
+  PreparedWeights weights_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<UpdatedSlice>> slices_;
   std::vector<Share> shares_;

@@ -9,6 +9,7 @@
 #include "heed/ops/gemm/gemm_bfloat16.h"
 #include "heed/ops/gemm/gemm_rows.h"
 #include "heed/ops/gemm/maybe_rounded.h"
+#include "heed/ops/gemm/prepared_weights.h"
 
 // Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
 // <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each of them. At run time a kernel is called
@@ -285,8 +286,8 @@ class OutputProducts {
   /// `backward` tells whether the gradient of hidden states will be asked for. An empty `dweight` is skipped.
   OutputProducts(CpuContext& device, Tensor<T> weight, Tensor<T> dweight, bool backward)
       : device_(device), dweight_(dweight), vocabulary_(weight.dim(0)), width_(weight.columns()) {
-    forward_ = prepare_right_operand(device, width_, vocabulary_, {weight.data(), width_, true});
-    if (backward) backward_ = prepare_right_operand(device, vocabulary_, width_, {weight.data(), width_});
+    forward_ = prepare_weight(device, width_, vocabulary_, GemmOperand<T>{weight.data(), width_, true});
+    if (backward) backward_ = prepare_weight(device, vocabulary_, width_, GemmOperand<T>{weight.data(), width_});
   }
 
   /// Returns memory for the logits of a chunk of rows and then their gradients (`full`), and for these gradients in

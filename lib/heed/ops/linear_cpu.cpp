@@ -2,6 +2,7 @@
 
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/gemm/gemm_bfloat16.h"
+#include "heed/ops/gemm/prepared_weights.h"
 #include "heed/ops/linear.h"
 
 // Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
@@ -117,7 +118,7 @@ void linear_forward(CpuContext& device, MaybeRounded<T> x, MaybeRounded<T> store
   const ArenaScope scope(device.arena);
   const Tensor<T> weight = stored_weight.full, bias = stored_bias.full;
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
-  const RightOperand<T> right = prepare_right_operand(device, in, out, GemmOperand<T>{weight.data(), in, true});
+  const RightOperand<T> right = prepare_weight(device, in, out, GemmOperand<T>{weight.data(), in, true});
   const std::int64_t most = rows_at_a_time(device, rows);
   const Tensor<T> part = y.rounded ? device.arena.tensor<T>({most, out}) : Tensor<T>();
   for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
@@ -150,7 +151,7 @@ void linear_backward(CpuContext& device, MaybeRounded<T> x, MaybeRounded<T> stor
     const ArenaScope scope(device.arena);
     const std::int64_t most = rows_at_a_time(device, rows);
     const RightOperand<T> right =
-        dx ? prepare_right_operand(device, out, in, GemmOperand<T>{weight.data(), in}) : RightOperand<T>();
+        dx ? prepare_weight(device, out, in, GemmOperand<T>{weight.data(), in}) : RightOperand<T>();
     for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
       count = std::min(most, rows - begin);
       T* const dz = dy.row(begin);

@@ -5,6 +5,7 @@
 
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/gemm/gemm_rows.h"
+#include "heed/ops/gemm/prepared_weights.h"
 #include "heed/ops/packed_linear.h"
 #include "heed/ops/recurrence_steps.h"
 
@@ -22,7 +23,7 @@ class StepWeight {
   StepWeight(CpuContext& device, std::int64_t k, std::int64_t n, const T* matrix, bool transposed)
       : device_(device), k_(k), n_(n) {
     if (device.precision == Precision::bfloat16) {
-      rounded_ = prepare_right_operand(device, k, n, GemmOperand<T>{matrix, transposed ? k : n, transposed});
+      rounded_ = prepare_weight(device, k, n, GemmOperand<T>{matrix, transposed ? k : n, transposed});
       return;
     }
     T* const panels = device.arena.tensor<T>({Panels<T>::size(n, k)}).data();

@@ -7,6 +7,7 @@
 namespace heed {
 
 class ThreadTeam;
+class PreparedWeights;
 struct CudaContext;
 
 /// The arithmetic of matrix products. `bfloat16` rounds both operands to bfloat16 and sums in float32. `int8`, for
@@ -18,11 +19,13 @@ enum class Precision { float32, bfloat16, int8 };
 /// The environment in which ops run: one CPU thread and the arena that provides the memory of the ops. Ops do not start
 /// threads; parallel work uses one context for each thread, so that a training step has one barrier instead of a
 /// thousand. If `team` is not null, the threads of the team share each matrix product of inference, with the same
-/// results bit for bit: the translation of a single line, for which a user waits, then uses all threads.
+/// results bit for bit: the translation of a single line, for which a user waits, then uses all threads. If `weights`
+/// is not null, products in training find the weights there that all parts of an update share.
 struct CpuContext {
   Arena& arena;
   Precision precision = Precision::float32;
   ThreadTeam* team = nullptr;
+  PreparedWeights* weights = nullptr;
 };
 
 }  // namespace heed

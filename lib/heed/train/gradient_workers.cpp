@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heed/ops/gemm/prepared_weights.h"
 #include "heed/ops/optimizer_kernels.h"
 #include "heed/train/update_step.h"
 
 namespace heed {
 
 struct GradientWorkers::Worker {
-  explicit Worker(Precision precision) : device{arena, precision} {}
+  Worker(Precision precision, PreparedWeights& weights) : device{arena, precision, nullptr, &weights} {}
 
   /// Empties this thread's autograd graph and returns it. The graph reads `parameters` and adds gradients to
   /// `gradients`. Constructs a new Graph only when `parameters` is another array than in the previous call.
@@ -36,9 +37,10 @@ GradientWorkers::GradientWorkers(const ParameterLayout& layout, BatchLoss loss, 
       pool_(pool),
       ranks_(ranks),
       layout_(layout),
+      weights_(std::make_unique<PreparedWeights>()),
       sum_(layout, pool.size(), ranks),
       slice_(sum_.slice_of_rank(ranks.rank())) {
-  for (int i = 0; i < pool.size(); ++i) workers_.push_back(std::make_unique<Worker>(precision));
+  for (int i = 0; i < pool.size(); ++i) workers_.push_back(std::make_unique<Worker>(precision, *weights_));
 }
 
 GradientWorkers::~GradientWorkers() = default;
@@ -63,6 +65,7 @@ LossSums GradientWorkers::compute(ParameterValues<float>& parameters, const Exam
   // The number of shards in the leaves before a leaf.
   const auto before = [&](std::int64_t leaf) { return leaf * (count / leaves) + std::min(leaf, count % leaves); };
   sums_.assign(shards.size(), {});
+  weights_->begin(parameters.flat());
   sum_.start(leaves);
   const Slice own = sum_.leaves_of(ranks_.rank());
   const auto compute_leaf = [&](Worker& worker, std::int64_t leaf) {
@@ -102,6 +105,7 @@ LossSums GradientWorkers::evaluate(ParameterValues<float>& parameters, const Exa
   for (int rank = 0; rank < ranks_.size(); ++rank) parts_.push_back(share_of_rank(std::ssize(shards), ranks_, rank));
   const Slice own = parts_[static_cast<std::size_t>(ranks_.rank())];
   sums_.assign(shards.size(), {});
+  weights_->begin(parameters.flat());
   pool_.run([&](int thread) {
     Worker& worker = *workers_[static_cast<std::size_t>(thread)];
     for (std::int64_t i = own.begin + thread; i < own.end; i += pool_.size()) {
@@ -177,7 +181,7 @@ void GradientWorkers::gather_to_first(ParameterValues<float>& values) {
 }
 
 std::int64_t GradientWorkers::memory() const {
-  std::int64_t sum = sum_.memory();
+  std::int64_t sum = sum_.memory() + weights_->memory();
   for (const auto& worker : workers_)
     sum += static_cast<std::int64_t>(worker->training ? worker->training->reserved() : worker->arena.reserved());
   return sum;

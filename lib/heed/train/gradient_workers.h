@@ -12,6 +12,8 @@
 
 namespace heed {
 
+class PreparedWeights;
+
 /// Returns the part of `slice`, a range of the flat array of parameters, before the running averages.
 Slice trained_part(const ParameterLayout& layout, const Slice& slice);
 
@@ -66,6 +68,7 @@ class GradientWorkers : public TrainingWorkers {
   ThreadPool& pool_;
   Communicator& ranks_;
   const ParameterLayout& layout_;
+  std::unique_ptr<PreparedWeights> weights_;
   std::vector<std::unique_ptr<Worker>> workers_;
   GradientSum sum_;
   Slice slice_;
