@@ -15,7 +15,7 @@ namespace heed {
 /// The weights of a training as the right matrices of bfloat16 products, rounded and laid out in tiles (see
 /// gemm_bfloat16.h). All threads of an update read the same weights, once for each part of the batch. The first thread
 /// that needs a weight prepares it, in the memory of the last update, and all other products of the update find it
-/// here.
+/// here. In inference, where weights do not change, PackedParameters keeps them.
 class PreparedWeights {
  public:
   /// Begins an update, or a validation: `parameters` are the weights, which do not change until the next call, and the
