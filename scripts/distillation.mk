@@ -8,7 +8,7 @@
 #   5. both translate the test part, line by line as for a user who waits: the table has BLEU and milliseconds.
 #
 # usage: make -f scripts/distillation.mk [VARIABLE=VALUE...]
-# Without variables it works on heed's data/, for some minutes. For Multi30k English-German, where it takes hours:
+# Without variables it uses heed's data/, and takes some minutes. For Multi30k English-German, where it takes hours:
 #   make -f scripts/distillation.mk FOLDER=../shared/corpora/multi30k TEST=test_2016_flickr GZ=.gz VALID=val T=de \
 #     WORK=build/multi30k-nat PIECES='--merges 10000' TEACHER_LENGTH=3000u STUDENT_LENGTH=14000u TEACHER='$(MULTI30K_TEACHER)' STUDENT='$(MULTI30K_STUDENT)' \
 #     SAMPLES=2 REVERSE='$(MULTI30K_REVERSE)' REVERSE_LENGTH=2500u

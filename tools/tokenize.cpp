@@ -4,7 +4,7 @@
 int main(int argc, char** argv) {
   heed::TokenizeOptions options;
   heed::FieldList fields = heed::FieldList::of(options);
-  return heed::tool_main(heed::kTokenizeTool, fields, options.common, &options.output, argc, argv,
+  return heed::tool_main(heed::tokenize_tool_info(), fields, options.common, &options.output, argc, argv,
                          [&](std::istream& in, std::ostream& out, heed::Log& log) {
                            options.given = fields.given();
                            return heed::run_tokenize(options, in, out, log);

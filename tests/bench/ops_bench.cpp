@@ -135,7 +135,7 @@ void recurrent_layer(benchmark::State& state) {
     const auto y = recurrence<float>(graph, cell, Direction::forward, projected, {}, graph.parameter(ids[2]),
                                      graph.parameter(ids[3]), {}, {offsets});
     const auto loss = graph.result({});
-    graph.record([y, dy](auto&) { std::copy_n(dy.data(), dy.size(), y.hidden.gradient.fill().data()); });
+    graph.record([y, dy](auto&) { std::copy_n(dy.data(), dy.size(), y.hidden.gradient.begin_writing().data()); });
     graph.backward(loss);
   }
   state.SetItemsProcessed(state.iterations() * offsets.back());
@@ -171,7 +171,7 @@ void attention_both_ways(benchmark::State& state) {
     const auto y = attention<float>(graph, {qkv, 0}, {qkv, width}, {qkv, 2 * width}, width, {offsets}, {offsets},
                                     {heads, causal, 0.1}, {}, positions);
     const auto loss = graph.result({});
-    graph.record([y, dy](auto&) { std::copy_n(dy.data(), dy.size(), y.gradient.fill().data()); });
+    graph.record([y, dy](auto&) { std::copy_n(dy.data(), dy.size(), y.gradient.begin_writing().data()); });
     graph.backward(loss);
   }
   state.SetItemsProcessed(state.iterations() * offsets.back());

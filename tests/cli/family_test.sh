@@ -17,7 +17,7 @@ UPDATES=2 BEAMS='1 2' EXPANSIONS=5 "$HEED_SOURCE/scripts/family" search "$folder
 for beam in 1 2; do
   grep -qE "^$beam( +-[0-9]+\.[0-9]{3} +[0-9.]+){2} +[0-9.]+ +[0-9.]+$" "$folder/out" || fail "no line of beam $beam: $(cat "$folder/out")"
 done
-grep -qE '^exact( +-){6}$' "$folder/out" && grep -q 'search exhaustive: more than 5 beginnings' "$folder/err" || fail "no refusal of exact search"
+grep -qE '^exact( +-){6}$' "$folder/out" && grep -q 'search exhaustive: more than 5 prefixes' "$folder/err" || fail "no refusal of exact search"
 [ "$(grep -c '<circle' "$folder/search/search.svg")" -eq 8 ] || fail "search.svg has not 8 points"
 
 for run in first again; do

@@ -26,12 +26,12 @@ for options in '--normalize 0' '--normalize 1' '--length-penalty 0.7' '--normali
   cmp beam.text exact.text || fail "$options: exact search finds other translations than the widest beam: $(diff beam exact | head -n 4)"
   [ "$(wc -l <exact)" -ge 400 ] || fail "$options: $(wc -l <exact) translations"
 done
-expect 1 '*' 'translate: few:*: --search exhaustive: more than 8 beginnings may lead to a better translation than the best one so far (raise --max-expansions, or*' \
+expect 1 '*' 'translate: few:*: --search exhaustive: more than 8 prefixes may lead to a better translation than the best one so far (raise --max-expansions, or*' \
   "$translate" -q -m m.h5 -j 1 -i few --search exhaustive --normalize 1 --max-expansions 8
 # The lines before the first line on which the search gives up are written.
 { echo; cat few; } >with_empty
 for threads in 1 2; do
-  expect 1 '' 'translate: with_empty:2: --search exhaustive: more than 1 beginnings may lead to a better translation than the best one so far (raise --max-expansions, or take a lower --max-output-length, which leaves fewer)' \
+  expect 1 '' 'translate: with_empty:2: --search exhaustive: more than 1 prefixes may lead to a better translation than the best one so far (raise --max-expansions, or take a lower --max-output-length, which leaves fewer)' \
     "$translate" -q -m m.h5 -j $threads -i with_empty --search exhaustive --normalize 0 --max-expansions 1
   [ "$(od -An -c stdout | tr -d ' ')" = '\n' ] || fail "the empty line before the error: $(od -c stdout)"
 done

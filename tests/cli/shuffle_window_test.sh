@@ -35,5 +35,5 @@ expect 1 '' "train: scratch: cannot write a temporary file, after * bytes: File 
   bash -c "ulimit -f 20; exec \"\$@\"" - "$train" "${files[@]}" "${options[@]}" "${window[@]}" --after 1u -m m.h5
 expect 2 '' "train: --tempdir: needs a text on disk (--shuffle-window N)*" "$train" "${files[@]}" "${options[@]}" --tempdir . -m m.h5
 "$train" --check "${files[@]}" "${options[@]:1}" "${window[@]}" >check 2>&1 || fail "--check: exit $?"
-grep -q 'looked at below  *[12],[0-9]* pairs, a window of --shuffle-window' check || fail "--check: $(cat check)"
+grep -q 'pairs examined  *[12],[0-9]*, one window of --shuffle-window' check || fail "--check: $(cat check)"
 finish

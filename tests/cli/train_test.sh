@@ -228,7 +228,7 @@ awk -F '\t' '$1 == "update" && !($6 > 0 && $6 < 100) { bad = 1 } $1 == "update" 
   fail "other batches: $(cat one.tsv two.tsv three.tsv)"
 
 cluster=nodes=3,bandwidth=1G,latency=50us
-expect 0 '*speed expected*  1 machine *target tokens/s*  2 machines *% of 2 times one*  3 machines *% of 3 times one*each sends in an update *MB' '' \
+expect 0 '*speed expected*  1 machine *target tokens/s*  2 machines *% of 2 times the speed of one*  3 machines *% of 3 times the speed of one*each sends in an update *MB' '' \
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m new.h5 --dry-run --cluster "$cluster"
 expect 2 '' 'train: --cluster: needs --dry-run, which predicts the speed*' "$train" "${small[@]}" -t a.en a.fr -v vocab -m new.h5 --cluster "$cluster"
 expect 2 '' 'train: --cluster nodes=3: nodes, bandwidth and latency are needed (such as nodes=16,*' \

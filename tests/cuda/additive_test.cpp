@@ -70,9 +70,9 @@ struct Attention {
                             .query_gradient = nullptr,
                             .key_gradient = nullptr,
                             .value_gradient = nullptr,
-                            .query_gradient_empty = false,
-                            .key_gradient_empty = false,
-                            .value_gradient_empty = false,
+                            .overwrite_query_gradient = false,
+                            .overwrite_key_gradient = false,
+                            .overwrite_value_gradient = false,
                             .query_stride = width + 3,
                             .key_stride = 2 * width,
                             .value_stride = 2 * width,
@@ -145,13 +145,13 @@ TEST_CASE_TEMPLATE("additive attention on a GPU: gradients", T, float, double) {
           additive_attention_backward(device, all, weights, dout);
           AdditiveAttentionArrays<T> query_and_key = attention.arrays;
           query_and_key.attention.query_gradient = to[3].data() + 2;
-          query_and_key.attention.query_gradient_empty = true;
+          query_and_key.attention.overwrite_query_gradient = true;
           query_and_key.attention.key_gradient = to[4].data();
-          query_and_key.attention.key_gradient_empty = true;
+          query_and_key.attention.overwrite_key_gradient = true;
           additive_attention_backward(device, query_and_key, weights, dout);
           AdditiveAttentionArrays<T> value = attention.arrays;
           value.attention.value_gradient = to[5].data() + width;
-          value.attention.value_gradient_empty = true;
+          value.attention.overwrite_value_gradient = true;
           additive_attention_backward(device, value, weights, dout);
         });
   });

@@ -76,7 +76,7 @@ void check_attention(const Case& test) {
           a.query_gradient = to[2].data();
           a.key_gradient = to[3].data() + width;
           a.value_gradient = to[3].data() + 2 * width;
-          a.query_gradient_empty = a.key_gradient_empty = a.value_gradient_empty = !adds;
+          a.overwrite_query_gradient = a.overwrite_key_gradient = a.overwrite_value_gradient = !adds;
           if (test.weights) a.weights_gradient = weights_gradient.values.data();
           if (a.positions.bias) a.positions.bias_gradient = to[4].data();
           if (a.positions.relative_keys) a.positions.relative_keys_gradient = to[5].data();
@@ -190,7 +190,7 @@ TEST_CASE("attention on a GPU: operands, results and gradients that are stored a
       stored.heads = 2;
       stored.queries = {offsets};
       stored.keys = {key_offsets};
-      stored.query_gradient_empty = stored.key_gradient_empty = stored.value_gradient_empty = true;
+      stored.overwrite_query_gradient = stored.overwrite_key_gradient = stored.overwrite_value_gradient = true;
       const std::int64_t size = attention_weights_size(stored.queries, stored.keys, 2) + kAttentionSlack;
       TestTensor<float> attention_weights = normal<float>({size}, 4);
       if (weights) stored.weights = attention_weights.values.data();

@@ -144,8 +144,8 @@ TEST_CASE("recurrent cell on a GPU: no rows") {
   });
 }
 
-/// A recurrent layer of a test: what it reads. The arrays are those of one way of a layer that reads both ways, so that
-/// rows are twice as long as the way's part.
+/// A recurrent layer of a test: what it reads. The arrays are those of one direction of a layer that reads in both, so
+/// that rows are twice as long as the way's part.
 template <class T>
 struct Layer {
   std::vector<std::int32_t> offsets{0};

@@ -58,7 +58,7 @@ TEST_CASE(
     Decoder from_file(translator.step_model(), true),
         in_memory(*memory.model, memory.parameters, precision, test_parameters(memory.parameters));
     const auto found = from_file.translate(source, all), wanted = in_memory.translate(source, all);
-    const auto scores = translator.force(classified);
+    const auto scores = translator.target_log_probabilities(classified);
     for (std::size_t s = 0; s < 4; ++s) {
       REQUIRE(found[s].size() == 3);
       double sum = 0;

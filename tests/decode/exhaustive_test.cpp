@@ -139,7 +139,7 @@ TEST_CASE("exhaustive search: of equal scores, the shorter hypothesis and the lo
   CHECK(found[3].ids == Ids{6, 8});
 }
 
-TEST_CASE("exhaustive search continues many blocks of beginnings") {
+TEST_CASE("exhaustive search continues many blocks of prefixes") {
   // With so large a vocabulary, few rows are in memory at a time.
   constexpr std::int64_t kVocabulary = 3 << 20;
   const TableModel::Table table = random_table(3, 4, 7, 4);
@@ -175,16 +175,16 @@ TEST_CASE("exhaustive search gives up past its bound on work") {
     FAIL("no error");
   } catch (const SearchTooLong& error) {
     CHECK(std::string(error.what()) ==
-          "--search exhaustive: more than 50 beginnings may lead to a better translation than the best one so far "
+          "--search exhaustive: more than 50 prefixes may lead to a better translation than the best one so far "
           "(raise --max-expansions, or take --normalize 0 or a lower --max-output-length, which leave fewer)");
   }
   options.normalize = 0;
   options.max_expansions = 2;
   CHECK_THROWS_WITH(search(model, source, options),
-                    "--search exhaustive: more than 2 beginnings may lead to a better translation than the best one so "
+                    "--search exhaustive: more than 2 prefixes may lead to a better translation than the best one so "
                     "far (raise --max-expansions, or take a lower --max-output-length, which leaves fewer)");
   options.normalize = 1;
-  // The bound is exact where it suffices: greedy search's beginnings alone.
+  // The bound is exact where it suffices: greedy search's prefixes alone.
   TableModel table(10, {{{9}, {{4, 1.0}}}, {{9, 4}, {{5, 1.0}}}, {{9, 4, 5}, {{3, 1.0}}}});
   options.max_expansions = 3;
   CHECK(search(table, sources({9}), options).at(0).at(0).ids == Ids{4, 5});

@@ -73,7 +73,7 @@ TEST_CASE("a model of any task from a file gives the bits of the model in memory
       Decoder in_memory(*memory.model, memory.parameters, precision, parameters), from_file = decoder_of(translator);
       const auto found = from_file.translate(source, options), wanted = in_memory.translate(source, options);
       for (std::size_t s = 0; s < wanted.size(); ++s) check_same(found[s], wanted[s]);
-      CHECK(translator.force(pairs) ==
+      CHECK(translator.target_log_probabilities(pairs) ==
             ForcedDecoder(*memory.model, memory.parameters, precision, parameters).scores(pairs));
       // A sentence alone gives the same, and so does a draft model of the same task.
       for (int s = 0; s < source.sequences(); ++s) {
@@ -110,10 +110,10 @@ TEST_CASE("models of different tasks form an ensemble") {
   pair.add(std::vector<std::int32_t>{5, 6, 7}, std::vector<std::int32_t>{8, 9});
   std::vector<double> mean(3);
   for (const std::string& path : paths) {
-    const auto alone = Translator({{path}}, Precision::float32, 1, test_gpu()).force(pair);
+    const auto alone = Translator({{path}}, Precision::float32, 1, test_gpu()).target_log_probabilities(pair);
     for (std::size_t t = 0; t < 3; ++t) mean[t] += std::exp(static_cast<double>(alone[0][t])) / 3;
   }
-  const auto together = translator.force(pair);
+  const auto together = translator.target_log_probabilities(pair);
   for (std::size_t t = 0; t < 3; ++t) CHECK(together[0][t] == doctest::Approx(std::log(mean[t])).epsilon(1e-5));
   CHECK(search(*translator.step_model(), pair.source, {.beam_size = 2, .max_output_length = 5}).size() == 1);
   std::filesystem::remove_all(folder);

@@ -44,9 +44,9 @@ void check(const ToolInfo& tool, const std::vector<std::string>& words) {
 void check_tool(std::size_t tool, const std::vector<std::string>& words) {
   switch (tool) {
     case 0:
-      return check<TokenizeOptions>(kTokenizeTool, words);
+      return check<TokenizeOptions>(tokenize_tool_info(), words);
     case 1:
-      return check<BuildVocabOptions>(kBuildVocabTool, words);
+      return check<BuildVocabOptions>(build_vocab_tool_info(), words);
     case 2:
       return check<BleuToolOptions>(bleu_tool_info(), words);
     case 3:

@@ -186,10 +186,11 @@ TEST_CASE("recurrent models: options that do not fit together are named") {
   config.source_vocabulary = 10;
   config.target_vocabulary = 11;
   config.dim_rnn = 7;
-  CHECK_THROWS_WITH_AS(make_model<float>(config),
-                       "--dim-rnn 7 is odd: each way of a bidirectional encoder has half of the width (--rnn-encoder "
-                       "forward reads one way)",
-                       UsageError);
+  CHECK_THROWS_WITH_AS(
+      make_model<float>(config),
+      "--dim-rnn 7 is odd: each direction of a bidirectional encoder has half of the width (--rnn-encoder "
+      "forward reads one direction)",
+      UsageError);
   config.encoder = RnnEncoder::forward;
   make_model<float>(config);
   config.tied_embeddings = TiedEmbeddings::all;

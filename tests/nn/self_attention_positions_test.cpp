@@ -102,7 +102,7 @@ TEST_CASE("positions within attention: gradients of all parameters of a stack") 
         const Variable<double> y = stack(graph, graph.input(x), {offsets}, 20), sum = graph.result({});
         sum.value[0] = 0;
         for (std::int64_t i = 0; i < dy.size(); ++i) sum.value[0] += dy[i] * y.value[i];
-        graph.record([y, dy](auto&) { std::copy_n(dy.data(), dy.size(), y.gradient.fill().data()); });
+        graph.record([y, dy](auto&) { std::copy_n(dy.data(), dy.size(), y.gradient.begin_writing().data()); });
         const double value = sum.value[0];
         if (backward) graph.backward(sum);
         return value;

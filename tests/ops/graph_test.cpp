@@ -18,7 +18,7 @@ Variable<double> scaled(Graph<double>& graph, const Variable<double>& x, double 
   for (std::int64_t i = 0; i < x.value.size(); ++i) y.value[i] = factor * x.value[i];
   graph.record([x, y, factor](auto&) {
     const bool adds = !x.gradient.empty();
-    const Tensor<double> dx = x.gradient.fill(), dy = y.gradient.sum();
+    const Tensor<double> dx = x.gradient.begin_writing(), dy = y.gradient.sum();
     for (std::int64_t i = 0; i < dx.size(); ++i) dx[i] = (adds ? dx[i] : 0) + factor * dy[i];
   });
   return y;
@@ -130,15 +130,15 @@ TEST_CASE("a gradient that is stored as bfloat16 has one summand") {
   CHECK(y.is_rounded());
   CHECK(y.shape() == Shape{3, 5});
   CHECK_FALSE(y.gradient.rounded());
-  const Tensor<Bfloat16> gradient = y.gradient.fill_rounded();
+  const Tensor<Bfloat16> gradient = y.gradient.begin_writing_rounded();
   CHECK(gradient.shape() == Shape{3, 5});
   CHECK(y.gradient.rounded().data() == gradient.data());
   const char* const twice = "internal: a gradient to which several ops add cannot be stored as bfloat16";
-  CHECK_THROWS_WITH_AS(y.gradient.fill_rounded(), twice, Error);
+  CHECK_THROWS_WITH_AS(y.gradient.begin_writing_rounded(), twice, Error);
   CHECK_THROWS_WITH_AS(y.gradient.sum(), "internal: an op adds to a gradient that is stored as bfloat16", Error);
   const Variable<float> z = t.graph.result({3, 5});
-  CHECK_THROWS_WITH_AS(z.gradient.fill_rounded(), twice, Error);
+  CHECK_THROWS_WITH_AS(z.gradient.begin_writing_rounded(), twice, Error);
   z.gradient.allow_rounding();
   z.gradient.sum();
-  CHECK_THROWS_WITH_AS(z.gradient.fill_rounded(), twice, Error);
+  CHECK_THROWS_WITH_AS(z.gradient.begin_writing_rounded(), twice, Error);
 }

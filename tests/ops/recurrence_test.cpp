@@ -126,7 +126,7 @@ TEST_CASE("recurrence: gradients of all results, each direction, sequences of an
     }
 }
 
-TEST_CASE("recurrence: both ways are the way forward and the way backward, in training and inference") {
+TEST_CASE("recurrence: both directions are the forward and the backward direction, in training and inference") {
   for (const RecurrentCell cell : kCells) {
     Training<double> t;
     const Layer<double> both(t, cell, Direction::both, 5, kOffsets);

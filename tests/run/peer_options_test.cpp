@@ -79,8 +79,8 @@ void check_peers(const ToolInfo& tool) {
 TEST_CASE("the options of other toolkits lead to ones that exist, or to a reason") {
   check_peers<TrainOptions>(train_tool_info());
   check_peers<TranslateOptions>(translate_tool_info());
-  check_peers<TokenizeOptions>(kTokenizeTool);
-  check_peers<BuildVocabOptions>(kBuildVocabTool);
+  check_peers<TokenizeOptions>(tokenize_tool_info());
+  check_peers<BuildVocabOptions>(build_vocab_tool_info());
   check_peers<BleuToolOptions>(bleu_tool_info());
   check_peers<InspectAttentionOptions>(inspect_attention_tool_info());
   check_peers<KernelRegressionOptions>(kernel_regression_tool_info());
@@ -91,10 +91,10 @@ TEST_CASE("prefixes, parts and the peers' names find our options") {
     FieldList fields = FieldList::of(options);
     return refused(tool, fields, word);
   };
-  CHECK(ours(TokenizeOptions{}, kTokenizeTool, "--lang") == "unknown option --lang: did you mean --language?");
-  CHECK(ours(TokenizeOptions{}, kTokenizeTool, "--norm") ==
+  CHECK(ours(TokenizeOptions{}, tokenize_tool_info(), "--lang") == "unknown option --lang: did you mean --language?");
+  CHECK(ours(TokenizeOptions{}, tokenize_tool_info(), "--norm") ==
         "unknown option --norm: did you mean --normalize-only, --normalize or --normalize-punctuation?");
-  CHECK(ours(TokenizeOptions{}, kTokenizeTool, "--add_bos") ==
+  CHECK(ours(TokenizeOptions{}, tokenize_tool_info(), "--add_bos") ==
         "unknown option --add-bos: did you mean --extra-options bos? (SentencePiece)");
   CHECK(ours(TranslateOptions{}, translate_tool_info(), "--norm") ==
         "unknown option --norm: did you mean --normalize?");

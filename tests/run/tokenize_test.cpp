@@ -45,11 +45,11 @@ ToolResult call(const ToolInfo& tool, Run run, std::vector<std::string> words, c
 }
 
 ToolResult tokenize(std::vector<std::string> words, const std::string& input) {
-  return call<TokenizeOptions>(kTokenizeTool, run_tokenize, std::move(words), input);
+  return call<TokenizeOptions>(tokenize_tool_info(), run_tokenize, std::move(words), input);
 }
 
 ToolResult build_vocab(std::vector<std::string> words, const std::string& input = "") {
-  return call<BuildVocabOptions>(kBuildVocabTool, run_build_vocab, std::move(words), input);
+  return call<BuildVocabOptions>(build_vocab_tool_info(), run_build_vocab, std::move(words), input);
 }
 
 std::string usage_error(std::vector<std::string> words) {

@@ -121,7 +121,7 @@ TEST_CASE("--check takes its percentages of the pairs that it has looked at") {
   const Lessons lessons("heed_train_check", 3072);  // 64 different pairs
   const std::string report = lessons.train({"--check", "--shuffle-window", "1000", "--lr-warmup", "0"}).out;
   CAPTURE(report);
-  CHECK(contains(report, "looked at below             1,024 pairs, a window of --shuffle-window\n"));
+  CHECK(contains(report, "pairs examined              1,024, one window of --shuffle-window\n"));
   CHECK(contains(report, "duplicates                  960 (93.75 %), the first in line "));
 }
 

@@ -104,7 +104,7 @@ class Gradient {
   /// empty gradient with zeros. Returns an absent tensor if the gradient is absent.
   Tensor<T> sum() const {
     const bool zero = empty();
-    const Tensor<T> memory = fill();
+    const Tensor<T> memory = begin_writing();
     if (zero) state_->pool->device().fill(memory, T(0));
     return memory;
   }
@@ -119,7 +119,7 @@ class Gradient {
   }
   /// Returns the memory of the gradient without filling the memory with zeros. The caller must have called empty()
   /// before: if the gradient was empty, the caller must overwrite every element, otherwise add to the elements.
-  Tensor<T> fill() const {
+  Tensor<T> begin_writing() const {
     if (!state_) return sum_;
     if (state_->rounded) throw Error("internal: an op adds to a gradient that is stored as bfloat16");
     begin(shape_.size());
@@ -127,14 +127,14 @@ class Gradient {
   }
 
   /// Says that one op alone reads the variable, and that the op which computed it can read a gradient in bfloat16 (see
-  /// rounded()). The op that reads the variable may then call fill_rounded() instead of fill().
+  /// rounded()). The op that reads the variable may then call begin_writing_rounded() instead of begin_writing().
   void allow_rounding() const {
     if (state_) state_->may_be_rounded = true;
   }
   bool may_be_rounded() const { return state_ && state_->may_be_rounded; }
   /// Returns memory for the gradient as bfloat16, in half the memory. Throws Error unless may_be_rounded() is true, or
   /// if an op has added to the gradient.
-  Tensor<Bfloat16> fill_rounded() const {
+  Tensor<Bfloat16> begin_writing_rounded() const {
     if (!may_be_rounded() || state_->begun)
       throw Error("internal: a gradient to which several ops add cannot be stored as bfloat16");
     constexpr auto kInPlaceOfOne = static_cast<std::int64_t>(sizeof(T) / sizeof(Bfloat16));
@@ -142,7 +142,7 @@ class Gradient {
     state_->rounded = true;
     return rounded();
   }
-  /// Returns the gradient as fill_rounded() has stored it; an absent tensor where it is stored in full.
+  /// Returns the gradient as begin_writing_rounded() has stored it; an absent tensor where it is stored in full.
   Tensor<Bfloat16> rounded() const {
     if (!state_ || !state_->rounded) return {};
     return {reinterpret_cast<Bfloat16*>(state_->piece.memory), shape_};

@@ -50,15 +50,15 @@ struct DropoutKey {
 struct DropoutStreams {
   DropoutKey key;
   std::uint32_t op = 0, step = 0, first_sequence = 0;
-  std::span<const std::int32_t> names = {};  ///< see Graph::set_rows()
+  std::span<const std::int32_t> sequence_numbers = {};  ///< see Graph::set_rows()
 
   /// Returns the stream of the sequence number `sequence` of the op's rows.
   RandomStream of(int sequence) const {
     const auto index = static_cast<std::size_t>(sequence);
-    const auto name = static_cast<std::uint32_t>(names.empty() ? sequence : names[index]);
+    const auto number = static_cast<std::uint32_t>(sequence_numbers.empty() ? sequence : sequence_numbers[index]);
     return {key.seed, RandomUse::dropout,
             (key.update & 0xFFFFFFFF) | std::uint64_t{op & 0xFFFF} << 32 | std::uint64_t{step & 0xFFFF} << 48,
-            (first_sequence + name) & 0xFFFFFF};
+            (first_sequence + number) & 0xFFFFFF};
   }
 };
 
@@ -193,11 +193,12 @@ class Graph {
     dropout_.first_sequence = first_sequence;
   }
   /// Says to which sequences the rows of the tensors [rows, ...] of the next ops belong, for their dropout. Sequence b
-  /// of `rows` is sequence names[b] of the computation, or sequence b where `names` is empty. Both arrays must stay in
-  /// memory until the next call of set_rows() or reset(). Without a call, all rows are one sequence.
-  void set_rows(PackedOffsets rows, std::span<const std::int32_t> names = {}) {
+  /// of `rows` has the number sequence_numbers[b] within the computation, or b where `sequence_numbers` is empty. Both
+  /// arrays must stay in memory until the next call of set_rows() or reset(). Without a call, all rows are one
+  /// sequence.
+  void set_rows(PackedOffsets rows, std::span<const std::int32_t> sequence_numbers = {}) {
     rows_ = rows;
-    dropout_.names = names;
+    dropout_.sequence_numbers = sequence_numbers;
   }
   PackedOffsets rows() const { return rows_; }
   /// Returns the random numbers of the next dropout op. Dropout ops are numbered in the order of their calls.

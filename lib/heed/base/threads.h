@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// The range begin .. end-1 of a flat array of parameters: the part of the array that one of several threads works on.
+/// A range of indices begin .. end-1, such as the part of an array, or of a list of work, that one thread or rank has.
 struct Slice {
   std::int64_t begin = 0, end = 0;
   std::int64_t size() const { return end - begin; }

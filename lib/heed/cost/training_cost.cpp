@@ -69,7 +69,7 @@ struct Worker {
     other = some(rows, columns);
     Variable<float> y;
     double seconds = seconds_of([&] { y = op(x); });
-    const Tensor<float> arriving = y.gradient.fill();
+    const Tensor<float> arriving = y.gradient.begin_writing();
     std::fill_n(arriving.data(), arriving.size(), 0.01F);
     seconds += seconds_of([&] { graph.backward(y); });
     begin = arena.used() > kApart ? 0 : arena.used();
@@ -130,9 +130,9 @@ class Calibration {
         timer_(work.pool) {
     work.examples.fill(shard, batch_);
     for (const std::int32_t example : shard) counts_.add(work.examples.size_of(example));
-    // A shard adds to the gradient of a weight once for all its rows. With bfloat16, whose products are faster, this
-    // counts: the measured matrix product has as many rows as a shard. The weights themselves are prepared once,
-    // because all shards of an update share them.
+    // A shard adds to the gradient of a weight once for all its rows. With bfloat16, the product itself is so fast that
+    // adding to the gradient takes a noticeable part of the time: the measured matrix product therefore has as many
+    // rows as a shard. The weights themselves are prepared once, because all shards of an update share them.
     weights_.begin(work.parameters.flat());
     const bool bfloat16 = takes_bfloat16(work.precision);
     rows_ = std::min((counts_.source + counts_.target + 1) / 2, bfloat16 ? INT64_MAX : kRows);
@@ -493,10 +493,10 @@ std::vector<ClusterCost> cluster_costs(const Cluster& cluster, const Machines& m
     const double exchange = updates * cluster.exchange_seconds(nodes, 1, bytes);
     const double strong = machines.seconds(nodes, 1) + exchange, weak = machines.seconds(nodes, nodes) + exchange;
     cost.speed = tokens / strong;
-    cost.exchange = exchange / strong;
+    cost.network_share = exchange / strong;
     cost.weak_speed = nodes * tokens / weak;
-    cost.weak_exchange = exchange / weak;
-    cost.exchanged = 2 * bytes * (nodes - 1) / nodes;
+    cost.weak_network_share = exchange / weak;
+    cost.sent_bytes = 2 * bytes * (nodes - 1) / nodes;
     if (nodes == cluster.nodes) return out;
   }
 }

@@ -19,11 +19,11 @@ namespace heed {
 /// The predicted speed of training on several machines like this one, in target tokens a second.
 struct ClusterCost {
   int nodes = 1;
-  double speed = 0;       ///< with the batches that the options ask for
-  double exchange = 0;    ///< the share of that time in which the network is waited for
-  double weak_speed = 0;  ///< with batches that are larger by the number of machines
-  double weak_exchange = 0;
-  double exchanged = 0;  ///< bytes that a machine sends in an update
+  double speed = 0;               ///< with the batches that the options ask for
+  double network_share = 0;       ///< the share of the time in which a machine waits for the network
+  double weak_speed = 0;          ///< weak scaling: with batches that are `nodes` times as large
+  double weak_network_share = 0;  ///< the share of the time in which a machine then waits for the network
+  double sent_bytes = 0;          ///< bytes that a machine sends in an update
 };
 
 /// The predicted cost of training: the counted operations and bytes that the config and the corpus require, times the

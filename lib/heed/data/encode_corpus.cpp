@@ -143,7 +143,7 @@ class Collector {
   bool aligned_;
 };
 
-/// Reads a text block by block, and encodes the blocks of this rank: of each ranks.size() blocks one.
+/// Reads a text block by block, and encodes the blocks of this rank: one of every ranks.size() blocks.
 class BlockEncoder {
  public:
   BlockEncoder(const CorpusText& text, ThreadPool& pool, CorpusReport& report, const Communicator& ranks)

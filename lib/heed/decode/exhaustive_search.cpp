@@ -16,8 +16,8 @@ namespace {
 /// The number of scores that are in memory at a time: rows times vocabulary.
 constexpr std::int64_t kScoresAtOnce = std::int64_t{1} << 23;
 
-/// The beginning of a translation: the node of its last token and the sum of its log-probabilities.
-struct Beginning {
+/// A prefix of a translation: the node of its last token and the sum of its log-probabilities.
+struct Prefix {
   std::int32_t node = HypothesisTree::kRoot;
   double sum = 0;
 };
@@ -29,11 +29,11 @@ bool is_better(const Hypothesis& a, const Hypothesis& b) {
   return a.ids < b.ids;
 }
 
-/// The search for one sentence. A beginning is open until it has been continued. The open beginnings are stored in
-/// blocks; all beginnings of a block have the same length. The search continues the beginnings of one block by one
+/// The search for one sentence. A prefix is open until it has been continued. The open prefixes are stored in
+/// blocks; all prefixes of a block have the same length. The search continues the prefixes of one block by one
 /// token, keeps the best continuations in the rows of the model and continues these in turn, and stores the other
 /// continuations as new blocks. When no continuation is left, the search starts the model anew and feeds it the tokens
-/// of the next block. Therefore open beginnings need no stored state of the model.
+/// of the next block. Therefore open prefixes need no stored state of the model.
 class ExhaustiveSearch {
  public:
   ExhaustiveSearch(StepModel& model, const PackedIds& source, const SearchOptions& options)
@@ -46,27 +46,27 @@ class ExhaustiveSearch {
 
   std::vector<Hypothesis> run() {
     find_bound();
-    blocks_.push_back({0, {Beginning()}});
+    blocks_.push_back({0, {Prefix()}});
     open_ = 1;
     while (!blocks_.empty()) {
       Block block = std::move(blocks_.back());
       blocks_.pop_back();
-      open_ -= std::ssize(block.beginnings);
-      prune(block.beginnings);
-      if (block.beginnings.empty()) continue;
+      open_ -= std::ssize(block.prefixes);
+      prune(block.prefixes);
+      if (block.prefixes.empty()) continue;
       feed(block);
-      while (!block.beginnings.empty()) advance(block);
+      while (!block.prefixes.empty()) advance(block);
     }
     return std::move(found_.empty() ? beam_ : found_);
   }
 
  private:
   struct Block {
-    int length;  ///< the number of tokens of each of the beginnings
-    std::vector<Beginning> beginnings;
+    int length;  ///< the number of tokens of each of the prefixes
+    std::vector<Prefix> prefixes;
   };
 
-  /// A continuation of the beginning in `row`.
+  /// A continuation of the prefix in `row`.
   struct Child {
     double sum;
     std::int32_t row, token;
@@ -86,21 +86,21 @@ class ExhaustiveSearch {
     if (!is_stuck && std::ssize(beam_) >= options_.results()) bound_ = last.score - 1e-5 * (1 + std::abs(last.score));
   }
 
-  /// Returns the least sum of log-probabilities with which a beginning may still lead to a score of at least the bound:
+  /// Returns the least sum of log-probabilities with which a prefix may still lead to a score of at least the bound:
   /// scores are sums times a positive number, which is smallest for the greatest length.
   double least_sum() const { return bound_ / options_.final_score(1, longest_); }
 
-  void prune(std::vector<Beginning>& beginnings) const {
-    std::erase_if(beginnings, [least = least_sum()](const Beginning& each) { return each.sum < least; });
+  void prune(std::vector<Prefix>& prefixes) const {
+    std::erase_if(prefixes, [least = least_sum()](const Prefix& each) { return each.sum < least; });
   }
 
-  /// Starts the model, and feeds it the beginnings of a block but for the last token of each.
+  /// Starts the model, and feeds it the prefixes of a block but for the last token of each.
   void feed(const Block& block) {
     model_.start(source_);
-    tokens_.assign(block.beginnings.size(), kStartId);
-    model_.reorder(std::vector<std::int32_t>(block.beginnings.size(), 0));
+    tokens_.assign(block.prefixes.size(), kStartId);
+    model_.reorder(std::vector<std::int32_t>(block.prefixes.size(), 0));
     std::vector<std::vector<std::int32_t>> ids;
-    for (const Beginning& each : block.beginnings) ids.push_back(tree_.hypothesis(each.node, each.sum, nullptr).ids);
+    for (const Prefix& each : block.prefixes) ids.push_back(tree_.hypothesis(each.node, each.sum, nullptr).ids);
     for (int t = 0; t < block.length; ++t) {
       arena_.reset();
       const Tensor<float> values = arena_.tensor<float>({std::ssize(tokens_), 1});
@@ -110,9 +110,9 @@ class ExhaustiveSearch {
     }
   }
 
-  /// Continues the beginnings of a block, which the model's rows hold, by one token.
+  /// Continues the prefixes of a block, which the model's rows hold, by one token.
   void advance(Block& block) {
-    expansions_ += std::ssize(block.beginnings);
+    expansions_ += std::ssize(block.prefixes);
     if (expansions_ > options_.max_expansions) fail();
     const Tensor<float> scores = model_.step(tokens_);
     arena_.reset();
@@ -123,18 +123,18 @@ class ExhaustiveSearch {
       const float* const row = scores.row(r);
       const float normalizer = normalizers.data()[r];
       if (std::isnan(normalizer)) fail_not_a_number();
-      const Beginning& beginning = block.beginnings[static_cast<std::size_t>(r)];
-      const double least = least_sum() - beginning.sum;
+      const Prefix& prefix = block.prefixes[static_cast<std::size_t>(r)];
+      const double least = least_sum() - prefix.sum;
       for (std::int32_t token = 0; token < scores.columns(); ++token) {
         const float log_probability = std::min(row[token] - normalizer, 0.0F);
         // The negation also leaves out minus infinity where there is no bound.
         if (!(static_cast<double>(log_probability) >= least) || !std::isfinite(log_probability) || is_forbidden(token))
           continue;
-        const double sum = beginning.sum + static_cast<double>(log_probability);
+        const double sum = prefix.sum + static_cast<double>(log_probability);
         if (token != kEndId) {
           children_.push_back({sum, static_cast<std::int32_t>(r), token, log_probability});
         } else if (length > options_.min_output_length) {
-          finish(beginning.node, sum, &log_probability);
+          finish(prefix.node, sum, &log_probability);
         }
       }
     }
@@ -147,21 +147,21 @@ class ExhaustiveSearch {
     keep_best_children(block);
   }
 
-  /// Makes the best of children_ the beginnings of `block`, and adds the others to blocks_.
+  /// Makes the best of children_ the prefixes of `block`, and adds the others to blocks_.
   void keep_best_children(Block& block) {
     std::sort(children_.begin(), children_.end(), [](const Child& a, const Child& b) {
       if (a.sum != b.sum) return a.sum > b.sum;
       return a.row != b.row ? a.row < b.row : a.token < b.token;
     });
-    std::vector<Beginning> all;
+    std::vector<Prefix> all;
     for (const Child& child : children_)
       all.push_back({tree_.add(node_of(block, child), child.token, child.log_probability), child.sum});
     const std::size_t kept = std::min(all.size(), most_rows_);
-    // The blocks with the best beginnings come last, and are taken first.
+    // The blocks with the best prefixes come last, and are taken first.
     for (std::size_t end = all.size(); end > kept;) {
       const std::size_t begin = std::max(kept, end - std::min(end, most_rows_));
       blocks_.push_back({block.length + 1, {all.begin() + std::ptrdiff_t(begin), all.begin() + std::ptrdiff_t(end)}});
-      open_ += std::ssize(blocks_.back().beginnings);
+      open_ += std::ssize(blocks_.back().prefixes);
       end = begin;
     }
     all.resize(kept);
@@ -178,7 +178,7 @@ class ExhaustiveSearch {
   }
 
   std::int32_t node_of(const Block& block, const Child& child) const {
-    return block.beginnings[static_cast<std::size_t>(child.row)].node;
+    return block.prefixes[static_cast<std::size_t>(child.row)].node;
   }
 
   /// Adds a hypothesis to found_, which keeps the best ones, and raises the bound. `end` is the log-probability of
@@ -193,13 +193,13 @@ class ExhaustiveSearch {
     bound_ = std::max(bound_, found_.back().score);
   }
 
-  /// Removes beginnings that cannot lead above the bound any more from blocks_. Throws if, with `others`, too many are
+  /// Removes prefixes that cannot lead above the bound any more from blocks_. Throws if, with `others`, too many are
   /// left even so.
   void fail_unless_pruned(std::int64_t others) {
     open_ = 0;
     for (Block& block : blocks_) {
-      prune(block.beginnings);
-      open_ += std::ssize(block.beginnings);
+      prune(block.prefixes);
+      open_ += std::ssize(block.prefixes);
     }
     if (expansions_ + open_ + others > options_.max_expansions) fail();
   }
@@ -207,7 +207,7 @@ class ExhaustiveSearch {
   [[noreturn]] void fail() const {
     const bool divides = options_.normalize > 0 || options_.length_penalty > 0;
     throw SearchTooLong("--search exhaustive: more than " + format_count(options_.max_expansions) +
-                        " beginnings may lead to a better translation than the best one so far (raise "
+                        " prefixes may lead to a better translation than the best one so far (raise "
                         "--max-expansions, or take " +
                         (divides ? "--normalize 0 or a lower --max-output-length, which leave fewer)"
                                  : "a lower --max-output-length, which leaves fewer)"));
@@ -216,7 +216,7 @@ class ExhaustiveSearch {
   StepModel& model_;
   const SearchOptions& options_;
   int longest_;
-  // The most beginnings that are continued at once.
+  // The most prefixes that are continued at once.
   std::size_t most_rows_;
   const PackedIds& source_;
   // A hypothesis with a lower score is not wanted.
@@ -226,7 +226,7 @@ class ExhaustiveSearch {
   std::vector<Hypothesis> beam_;
   HypothesisTree tree_;
   std::vector<Block> blocks_;
-  // The number of beginnings in blocks_, and of those that were continued.
+  // The number of prefixes in blocks_, and of those that were continued.
   std::int64_t open_ = 0, expansions_ = 0;
   std::vector<Child> children_;
   std::vector<std::int32_t> tokens_, parents_;

@@ -47,7 +47,7 @@ struct SearchOptions {
   /// Diverse beam search: the amount by which a continuation by a piece ranks lower, for each hypothesis of an earlier
   /// group that continues by the same piece in this step.
   double diversity_strength = 0.5;
-  /// The most beginnings of a translation that exhaustive search continues.
+  /// The most prefixes of translations that exhaustive search continues.
   int max_expansions = 100000;
   /// The number of iterations of mask-predict (see decode/mask_predict.h), for models that predict all positions at
   /// once.
@@ -126,7 +126,7 @@ struct SearchOptions {
                                .min = 0,
                                .max = 100});
     visit(max_expansions, {.name = "max-expansions",
-                           .help = "most beginnings that --search exhaustive continues, for each line",
+                           .help = "most prefixes of translations that --search exhaustive continues, for each line",
                            .value = "N",
                            .min = 1,
                            .max = 100000000});

@@ -73,8 +73,8 @@ class SpeculativeStepModel : public StepModel {
   const DraftCounts& counts() const { return counts_; }
 
  private:
-  /// The numbers that a step returns for a draft: the best tokens of the draft model after one token. Of the best four
-  /// tokens, at most three are forbidden.
+  /// The number of likeliest tokens that a step of the draft model returns. Four are enough to find one that is
+  /// allowed, because at most three tokens are forbidden.
   static constexpr std::int64_t kDraftBest = 4;
 
   /// A token that the draft model proposes, and the probability that the draft model gives it.

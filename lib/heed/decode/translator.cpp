@@ -209,7 +209,7 @@ std::vector<std::vector<float>> Translator::with_forced_decoder(Loaded& model, U
   return result;
 }
 
-std::vector<std::vector<float>> Translator::force(const Batch& batch) {
+std::vector<std::vector<float>> Translator::target_log_probabilities(const Batch& batch) {
   std::vector<std::vector<std::vector<float>>> all;
   for (const auto& each : models_)
     all.push_back(with_forced_decoder(*each, [&](ForcedDecoder& decoder) { return decoder.scores(batch); }));

@@ -68,7 +68,7 @@ class Translator {
 
   /// Returns log p of the target tokens, [sentence][token], where p is the mean of the models' probabilities. Several
   /// threads may call this function and the next one at once.
-  std::vector<std::vector<float>> force(const Batch& batch);
+  std::vector<std::vector<float>> target_log_probabilities(const Batch& batch);
   /// Returns for each sentence the cross-attention weights of the first model's last layer, averaged over heads: [T, S]
   /// in row-major order, with `</s>` on both sides.
   std::vector<std::vector<float>> attention(const Batch& batch);

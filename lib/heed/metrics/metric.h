@@ -15,8 +15,8 @@
 namespace heed {
 
 /// The names of all metrics. The tool `bleu` computes the first five from the output of a model; the tool `train`
-/// can validate a model with some of these, with the accuracy of labels (the share of equal lines), the cross-entropy
-/// per word (ce_mean_words) and the perplexity.
+/// can validate a model with some of these, with the accuracy of labels (the share of equal lines), the mean
+/// cross-entropy of a target token (ce_mean_words, after Marian's name) and the perplexity.
 enum class Metric { bleu, chrf, ter, exact, evalb, accuracy, ce_mean_words, perplexity };
 
 template <>

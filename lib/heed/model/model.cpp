@@ -40,7 +40,7 @@ Predictions<T> Model<T>::predictions(Graph<T>& graph, const Batch& batch, double
 }
 
 template <class T>
-TeacherStates<T> Model<T>::states(Graph<T>& graph, const Batch& batch) const {
+TeacherStates<T> Model<T>::teacher_states(Graph<T>& graph, const Batch& batch) const {
   const Predictions<T> found = predictions(graph, batch, 1, nullptr, nullptr);
   return {found.hidden.value, output_weight(graph).value, output_bias(graph).value};
 }

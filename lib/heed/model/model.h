@@ -174,7 +174,7 @@ class Model {
   /// Returns the model as a teacher of a batch: the hidden states [R, D] of the R tokens that a training would predict,
   /// and the weight and the bias of the output layer. `graph` must be a graph for inference; the result is valid until
   /// the graph is reset.
-  TeacherStates<T> states(Graph<T>& graph, const Batch& batch) const;
+  TeacherStates<T> teacher_states(Graph<T>& graph, const Batch& batch) const;
   /// Returns whether the model predicts all positions of a target at once.
   bool is_parallel() const { return heed::is_parallel(config_); }
   /// Creates the state of a batch that is to be decoded step by step on a device, by graphs on this device. The model

@@ -5,10 +5,10 @@
 //
 //   h_i = tanh(W_i h + b_i)     and, for an LSTM, c_i = V_i c + d_i,
 //
-// where h and c are the encoder's last state; for a bidirectional encoder, h is the last state of the forward way and,
-// after it, that of the backward way, and so is c. A decoder step reads the embedding e of the last token. The output
-// layer reads the readout tanh(W [..] + b). The readout has the width of the embeddings, so that the output layer can
-// share the weight of the embeddings. The brackets [..] hold these vectors, side by side:
+// where h and c are the encoder's last state; for a bidirectional encoder, h is the last state of the forward direction
+// and, after it, that of the backward direction, and so is c. A decoder step reads the embedding e of the last token.
+// The output layer reads the readout tanh(W [..] + b). The readout has the width of the embeddings, so that the output
+// layer can share the weight of the embeddings. The brackets [..] hold these vectors, side by side:
 //
 //   rnn, context init        s, e         s: the state of the highest layer after the step
 //   rnn, every step          s, e, h      The lowest layer also reads h, the encoder's last state, at every step.

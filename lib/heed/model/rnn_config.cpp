@@ -12,9 +12,10 @@ std::string RnnFields::describe() const {
 
 void RnnFields::validate() const {
   if (encoder == RnnEncoder::bidirectional && dim_rnn % 2 != 0)
-    throw UsageError("--dim-rnn " + std::to_string(dim_rnn) +
-                     " is odd: each way of a bidirectional encoder has half of the width (--rnn-encoder forward reads "
-                     "one way)");
+    throw UsageError(
+        "--dim-rnn " + std::to_string(dim_rnn) +
+        " is odd: each direction of a bidirectional encoder has half of the width (--rnn-encoder forward reads "
+        "one direction)");
   check_tied_embeddings(tied_embeddings, *this);
 }
 

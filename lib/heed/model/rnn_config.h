@@ -9,8 +9,8 @@
 
 namespace heed {
 
-/// How the encoder of a recurrent model reads the source: from the first token to the last, or both ways, each with
-/// half of the width.
+/// How the encoder of a recurrent model reads the source: from the first token to the last, or in both directions, each
+/// with half of the width.
 enum class RnnEncoder { forward, bidirectional };
 /// How the decoder of a recurrent model without attention knows the source: by its first state only (Sutskever et al.
 /// 2014), or also by a context that it reads at every step (Cho et al. 2014).
@@ -50,8 +50,9 @@ struct RnnFields : VocabularySizes {
     visit(enc_depth, {.name = "enc-depth", .help = "encoder layers", .value = "N", .min = 1, .max = 1024});
     visit(dec_depth, {.name = "dec-depth", .help = "decoder layers", .value = "N", .min = 1, .max = 1024});
     visit(cell, {.name = "rnn-cell", .help = "cell of the recurrent layers"});
-    visit(encoder, {.name = "rnn-encoder",
-                    .help = "read the source from its beginning, or both ways with half of the width for each"});
+    visit(encoder,
+          {.name = "rnn-encoder",
+           .help = "read the source from its beginning, or in both directions with half of the width for each"});
     visit(tied_embeddings,
           {.name = "tied-embeddings",
            .help = "share one weight: none; decoder's embedding and output layer; these and the encoder's embedding",

@@ -182,13 +182,13 @@ struct TransformerConfig : VocabularySizes {
                     .min = 0,
                     .max = kMostWidth,
                     .later = true});
-    visit(length_range,
-          {.name = "length-range",
-           .help = "largest difference of target and source lengths that a decoder of all at once predicts",
-           .value = "N",
-           .min = 1,
-           .max = 100000,
-           .later = true});
+    visit(length_range, {.name = "length-range",
+                         .help = "largest difference between the lengths of target and source that a decoder of all "
+                                 "positions at once predicts",
+                         .value = "N",
+                         .min = 1,
+                         .max = 100000,
+                         .later = true});
     visit(fixed_length, {.name = "fixed-length",
                          .help = "give every target N positions, and cut it at its </s>; 0: predict its length",
                          .value = "N",

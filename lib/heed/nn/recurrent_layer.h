@@ -19,7 +19,7 @@ struct RecurrentLayerOptions {
   RecurrentCell cell = RecurrentCell::gru;
   Direction direction = Direction::forward;
   std::int64_t input = 0;    ///< I, the width of a token's input
-  std::int64_t width = 0;    ///< D, the width of the hidden state of one way
+  std::int64_t width = 0;    ///< D, the width of the hidden state of one direction
   std::int64_t context = 0;  ///< C, the width of a context that every step of a sequence reads; 0: no context
 };
 
@@ -27,7 +27,7 @@ struct RecurrentLayerOptions {
 /// G gates in PyTorch's order, <name>/input/{weight [G D, I], bias [G D]}, <name>/hidden/{weight [G D, D], bias [G D]}
 /// and, with a context, <name>/context/weight [G D, C], which corresponds to further columns of PyTorch's weight_ih. A
 /// layer of both directions has <name>/forward/... and <name>/backward/...; parameters of the same kind lie side by
-/// side in memory, so that one product computes the input gates of both ways.
+/// side in memory, so that one product computes the input gates of both directions.
 ///
 /// The weights get PyTorch's initial distribution, uniform in +-1 / sqrt(D), so that a baseline starts as the layers
 /// that it is compared with; the biases are 0, as in all other layers of heed.
@@ -54,7 +54,7 @@ class RecurrentLayer {
     hidden_bias_ = add("/hidden/bias", {gates});
   }
 
-  /// Returns the width W D of the output, where W is the number of ways.
+  /// Returns the width W D of the output, where W is the number of directions.
   std::int64_t output_width() const { return direction_count(options_.direction) * options_.width; }
   const RecurrentLayerOptions& options() const { return options_; }
 
@@ -112,13 +112,14 @@ class RecurrentLayer {
   }
 
  private:
-  /// Computes the input gates x Wx^T + bx of all ways. Shapes: x [N, I] -> [N, W G D].
+  /// Computes the input gates x Wx^T + bx of all directions. Shapes: x [N, I] -> [N, W G D].
   template <class T>
   Variable<T> project_input(Graph<T>& graph, const Variable<T>& x) const {
     return linear(graph, x, parameter(graph, input_weight_, options_.input), parameter(graph, input_bias_));
   }
 
-  /// Returns the weights [W G D, columns], or the biases [W G D] where `columns` is 0, of all ways as one parameter.
+  /// Returns the weights [W G D, columns], or the biases [W G D] where `columns` is 0, of all directions as one
+  /// parameter.
   template <class T>
   Variable<T> parameter(Graph<T>& graph, ParameterId id, std::int64_t columns = 0) const {
     const std::int64_t gates = direction_count(options_.direction) * gate_count(options_.cell) * options_.width;

@@ -12,8 +12,8 @@ namespace heed {
 /// Shapes: query [Nq, ..], key and value [Nk, ..], scorer [D] -> [Nq, D]. The arguments and errors are those of
 /// attention(), and so is the variable `weights`. A query's result does not depend on the other queries and
 /// sequences, bit for bit.
-/// Saved for the backward pass: P of all heads and the mask of the dropout. The tangents, D numbers for each pair of a
-/// query and a key, are computed again.
+/// Saved for the backward pass: P of all heads and the mask of the dropout. The values of tanh, D numbers for each
+/// pair of a query and a key, are computed again.
 /// Backward: with dS, the gradient of the scores, as in attention() (without the factor 1 / sqrt(d)), and
 /// t = tanh(q + k): dq += sum over keys of dS v (1 - t^2), dk += the same sum over queries, dv += sum over queries and
 /// keys of dS t, and dV += dropout(P)^T dO. Absent gradients are skipped.

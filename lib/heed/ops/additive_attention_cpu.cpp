@@ -71,7 +71,7 @@ void attend_additive_backward(T* scratch, const AdditiveAttentionArrays<T>* arra
     all_keys.set(head.key, a.key_stride, head.keys, d, zeros);
     std::fill_n(ds, depth, T(0));
     transpose_scaled(head.value, a.value_stride, head.keys, d, T(1), zeros, values_transposed, stride);
-    if (a.value_gradient_empty) zero_rows(a.value_gradient + head.value_at, head.keys, d, a.value_stride);
+    if (a.overwrite_value_gradient) zero_rows(a.value_gradient + head.value_at, head.keys, d, a.value_stride);
     for (std::int64_t begin = 0; begin < head.queries; begin += kAttentionQueryBlock) {
       const std::int64_t rows = std::min(kAttentionQueryBlock, head.queries - begin);
       const std::int64_t keys = a.causal ? begin + rows : head.keys;
@@ -87,7 +87,7 @@ void attend_additive_backward(T* scratch, const AdditiveAttentionArrays<T>* arra
         query.set(head.query + (begin + i) * a.query_stride, d, depth);
         backward_query(static_cast<const T*>(row), query, all_keys, a.causal ? begin + i + 1 : keys, depth, dq, ds);
         if (a.query_gradient)
-          add_gradient(static_cast<const T*>(dq), scorer, T(4), d, !a.query_gradient_empty,
+          add_gradient(static_cast<const T*>(dq), scorer, T(4), d, !a.overwrite_query_gradient,
                        a.query_gradient + head.query_at + (begin + i) * a.query_stride);
       }
       if (a.value_gradient)
@@ -95,7 +95,7 @@ void attend_additive_backward(T* scratch, const AdditiveAttentionArrays<T>* arra
                    a.value_stride, true);
     }
     for (std::int64_t j = 0; a.key_gradient && j < head.keys; ++j)
-      add_gradient(static_cast<const T*>(all_keys.gradient + j * wide), scorer, T(4), d, !a.key_gradient_empty,
+      add_gradient(static_cast<const T*>(all_keys.gradient + j * wide), scorer, T(4), d, !a.overwrite_key_gradient,
                    a.key_gradient + head.key_at + j * a.key_stride);
     for (std::int64_t c = 0; arrays->scorer_gradient && c < d; ++c)
       arrays->scorer_gradient[head.out_at % a.width + c] -= 2 * ds[c];

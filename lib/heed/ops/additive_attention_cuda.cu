@@ -189,9 +189,9 @@ void additive_attention_backward(CudaContext& device, const AdditiveAttentionArr
   T* const ds = device.arena.template tensor<T>({attention_weights_size(a.queries, a.keys, a.heads)}).data();
   T* const parts = arrays.scorer_gradient ? device.arena.template tensor<T>({queries, a.width}).data() : nullptr;
   launch(device, shape_for_queries(a), query_gradient_kernel<T>, operands, weights, out_gradient, a.weights_gradient,
-         ds, a.query_gradient, a.query_gradient_empty, parts);
+         ds, a.query_gradient, a.overwrite_query_gradient, parts);
   launch(device, shape_for_elements(keys * a.width), key_gradient_kernel<T>, operands, keys, weights, ds, out_gradient,
-         a.key_gradient, a.key_gradient_empty, a.value_gradient, a.value_gradient_empty);
+         a.key_gradient, a.overwrite_key_gradient, a.value_gradient, a.overwrite_value_gradient);
   if (parts) add_column_sums<T>(device, parts, queries, a.width, a.width, arrays.scorer_gradient);
 }
 

@@ -72,7 +72,7 @@ struct AttentionArrays {
   /// want a gradient.
   T *query_gradient, *key_gradient, *value_gradient;
   /// True where a gradient holds no sum yet: the kernels then overwrite the gradient; otherwise they add to it.
-  bool query_gradient_empty, key_gradient_empty, value_gradient_empty;
+  bool overwrite_query_gradient, overwrite_key_gradient, overwrite_value_gradient;
   /// The number of elements from the start of one row of query, key or value to the start of the next row.
   std::int64_t query_stride, key_stride, value_stride;
   /// D, the number of columns of all heads together.

@@ -46,7 +46,7 @@ T* slice(const Tensor<T>& matrix, std::int64_t column) {
 
 /// Sets the pointers of `arrays` to the gradients of query, key and value, which may be slices (ranges of columns) of
 /// one matrix. Where these slices cover all columns of a matrix whose gradient holds no sum yet, the kernels overwrite
-/// every element of that gradient. Such a gradient is marked as empty and is not filled with zeros first. If the
+/// every element of that gradient. Such a gradient is marked for this and is not filled with zeros first. If the
 /// kernels take `rounded` gradients, it is stored as bfloat16 where the matrix is.
 template <class T>
 void set_attention_gradients(const HeadsInput<T>& query, const HeadsInput<T>& key, const HeadsInput<T>& value,
@@ -54,25 +54,25 @@ void set_attention_gradients(const HeadsInput<T>& query, const HeadsInput<T>& ke
   const auto is_same = [](const Variable<T>& a, const Variable<T>& b) {
     return a.value.data() == b.value.data() && a.rounded.data() == b.rounded.data();
   };
-  const auto is_filled = [&](const HeadsInput<T>& input) {
+  const auto may_overwrite = [&](const HeadsInput<T>& input) {
     std::int64_t columns = 0;
     for (const HeadsInput<T>* each : {&query, &key, &value})
       if (is_same(each->matrix, input.matrix)) columns += arrays.width;
     return input.matrix.gradient.empty() && columns == value_of(input.matrix).columns();
   };
-  arrays.query_gradient_empty = is_filled(query);
-  arrays.key_gradient_empty = is_filled(key);
-  arrays.value_gradient_empty = is_filled(value);
+  arrays.overwrite_query_gradient = may_overwrite(query);
+  arrays.overwrite_key_gradient = may_overwrite(key);
+  arrays.overwrite_value_gradient = may_overwrite(value);
   const auto set = [&](const HeadsInput<T>& input, bool is_empty, T*& full, Bfloat16*& in_bfloat16) {
     const Gradient<T>& gradient = input.matrix.gradient;
     if (is_empty && rounded && gradient.may_be_rounded())
-      in_bfloat16 = slice(gradient.empty() ? gradient.fill_rounded() : gradient.rounded(), input.column);
+      in_bfloat16 = slice(gradient.empty() ? gradient.begin_writing_rounded() : gradient.rounded(), input.column);
     else
-      full = slice(is_empty ? gradient.fill() : gradient.sum(), input.column);
+      full = slice(is_empty ? gradient.begin_writing() : gradient.sum(), input.column);
   };
-  set(query, arrays.query_gradient_empty, arrays.query_gradient, arrays.rounded.query_gradient);
-  set(key, arrays.key_gradient_empty, arrays.key_gradient, arrays.rounded.key_gradient);
-  set(value, arrays.value_gradient_empty, arrays.value_gradient, arrays.rounded.value_gradient);
+  set(query, arrays.overwrite_query_gradient, arrays.query_gradient, arrays.rounded.query_gradient);
+  set(key, arrays.overwrite_key_gradient, arrays.key_gradient, arrays.rounded.key_gradient);
+  set(value, arrays.overwrite_value_gradient, arrays.value_gradient, arrays.rounded.value_gradient);
 }
 
 /// Throws Error where a width, a shape or a number of sequences does not fit (see attention()).
@@ -140,9 +140,9 @@ AttentionArrays<T> attention_arrays(const HeadsInput<T>& query, const HeadsInput
           .query_gradient = nullptr,
           .key_gradient = nullptr,
           .value_gradient = nullptr,
-          .query_gradient_empty = false,
-          .key_gradient_empty = false,
-          .value_gradient_empty = false,
+          .overwrite_query_gradient = false,
+          .overwrite_key_gradient = false,
+          .overwrite_value_gradient = false,
           .query_stride = value_of(query.matrix).columns(),
           .key_stride = value_of(key.matrix).columns(),
           .value_stride = value_of(value.matrix).columns(),

@@ -169,8 +169,8 @@ HWY_INLINE void attend_all_backward(T* scratch, const AttentionArrays<T>* arrays
   if (first > 0) transpose_scaled(positions.relative_values, d, first, d, T(1), zeros, values_transposed, stride);
   for_each_head(a, [&](const Head<T>& head) HWY_ATTR {
     transpose_scaled(head.value, a.value_stride, head.keys, d, T(1), zeros, values_transposed + first, stride);
-    if (a.value_gradient_empty) zero_rows(a.value_gradient + head.value_at, head.keys, d, a.value_stride);
-    if (a.key_gradient_empty) zero_rows(a.key_gradient + head.key_at, head.keys, d, a.key_stride);
+    if (a.overwrite_value_gradient) zero_rows(a.value_gradient + head.value_at, head.keys, d, a.value_stride);
+    if (a.overwrite_key_gradient) zero_rows(a.key_gradient + head.key_at, head.keys, d, a.key_stride);
     for (std::int64_t begin = 0; begin < head.queries; begin += kAttentionQueryBlock) {
       const std::int64_t rows = std::min(kAttentionQueryBlock, head.queries - begin);
       const std::int64_t keys = a.causal ? begin + rows : head.keys;
@@ -193,7 +193,7 @@ HWY_INLINE void attend_all_backward(T* scratch, const AttentionArrays<T>* arrays
                                a.value_gradient + head.value_at, a.value_stride, true);
       if (a.query_gradient)
         product<has_positions>(rows, d, keys, LeftMatrix<T>{g + first, stride, 1}, head.key, a.key_stride,
-                               a.query_gradient + query_at, a.query_stride, !a.query_gradient_empty);
+                               a.query_gradient + query_at, a.query_stride, !a.overwrite_query_gradient);
       if (a.key_gradient)
         product<has_positions>(keys, d, rows, LeftMatrix<T>{g + first, 1, stride}, a.query + query_at, a.query_stride,
                                a.key_gradient + head.key_at, a.key_stride, true);

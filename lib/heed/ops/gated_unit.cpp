@@ -15,7 +15,7 @@ Variable<T> gated_unit(Graph<T>& graph, const Variable<T>& x, Activation activat
   if (!x.tracked()) return y;
   graph.record([x, activation, y](auto& device) {
     const bool adds = !x.gradient.empty();
-    gated_unit_backward(device, x.value, activation, arrived_gradient(y), x.gradient.fill(), adds);
+    gated_unit_backward(device, x.value, activation, arrived_gradient(y), x.gradient.begin_writing(), adds);
   });
   return y;
 }

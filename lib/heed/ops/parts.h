@@ -19,10 +19,10 @@ Variable<T> row_block(Graph<T>& graph, const Variable<T>& x, std::int64_t begin,
 template <class T>
 Variable<T> stack_rows(Graph<T>& graph, std::span<const Variable<T>> parts);
 
-/// Returns row rows[i] of x as row i. With `beside` above 1, puts so many rows side by side: row i is then the rows
-/// rows[i * beside], rows[i * beside + 1], ... of x, one after another. Shapes: x [N, D], rows [M] in 0 ... N - 1 ->
-/// [M / beside, beside D]. `rows` must stay in memory until the backward pass has ended. Backward: dx[rows[i]] += the
-/// part of dy that row rows[i] of x gave, in the order of i.
+/// Returns row rows[i] of x as row i. If `beside` is above 1, each row of the result consists of `beside` rows of x,
+/// side by side: row i has the rows rows[i * beside], rows[i * beside + 1], ... of x. Shapes: x [N, D], rows [M] in 0
+/// ... N - 1 -> [M / beside, beside D]. `rows` must stay in memory until the backward pass has ended. Backward:
+/// dx[rows[i]] += the part of dy that row rows[i] of x gave, in the order of i.
 template <class T>
 Variable<T> gather_rows(Graph<T>& graph, const Variable<T>& x, std::span<const std::int32_t> rows,
                         std::int64_t beside = 1);

@@ -40,14 +40,14 @@ void check_shapes(RecurrentCell cell, Direction direction, const Variable<T>& in
                   const Variable<T>& weight, const Variable<T>& bias, const RecurrentState<T>& first,
                   PackedOffsets packed) {
   const char* const op = "recurrence";
-  const std::int64_t ways = direction_count(direction), width = weight.value.columns();
-  const std::int64_t gates = ways * gate_count(cell) * width;
+  const std::int64_t directions = direction_count(direction), width = weight.value.columns();
+  const std::int64_t gates = directions * gate_count(cell) * width;
   check_shape(op, "weight", weight.shape(), {gates, width});
   check_shape(op, "input", input.shape(), {packed.tokens(), gates});
   if (context) check_shape(op, "context", context.shape(), {packed.sequences(), gates});
   if (bias) check_shape(op, "bias", bias.shape(), {gates});
-  if (first.hidden) check_shape(op, "first.hidden", first.hidden.shape(), {packed.sequences(), ways * width});
-  if (first.cell) check_shape(op, "first.cell", first.cell.shape(), {packed.sequences(), ways * width});
+  if (first.hidden) check_shape(op, "first.hidden", first.hidden.shape(), {packed.sequences(), directions * width});
+  if (first.cell) check_shape(op, "first.cell", first.cell.shape(), {packed.sequences(), directions * width});
 }
 
 /// Returns the address of element `at` of a tensor, or null where the tensor is absent.
@@ -64,22 +64,23 @@ RecurrenceResult<T> recurrence(Graph<T>& graph, RecurrentCell cell, Direction di
                                const RecurrentState<T>& first, PackedOffsets packed) {
   check_shapes(cell, direction, input, context, weight, bias, first, packed);
   const bool lstm = cell == RecurrentCell::lstm;
-  const std::int64_t ways = direction_count(direction), width = weight.value.columns();
+  const std::int64_t directions = direction_count(direction), width = weight.value.columns();
   const std::int64_t tokens = packed.tokens(), sequences = packed.sequences();
-  RecurrenceResult<T> out{graph.result({tokens, ways * width}), {graph.result({sequences, ways * width}), {}}};
-  if (lstm) out.last.cell = graph.result({sequences, ways * width});
+  RecurrenceResult<T> out{graph.result({tokens, directions * width}),
+                          {graph.result({sequences, directions * width}), {}}};
+  if (lstm) out.last.cell = graph.result({sequences, directions * width});
   std::optional<ArenaScope> scope;
   if (!graph.recording()) scope.emplace(graph.arena());
 
   RecurrenceArrays<T> arrays[2];
-  for (std::int64_t way = 0; way < ways; ++way) {
-    RecurrenceArrays<T>& a = arrays[way];
-    const std::int64_t gates = way * gate_count(cell) * width, state = way * width;
+  for (std::int64_t index = 0; index < directions; ++index) {
+    RecurrenceArrays<T>& a = arrays[index];
+    const std::int64_t gates = index * gate_count(cell) * width, state = index * width;
     a.cell = cell;
-    a.order = time_order(graph.host_arena(), packed, direction == Direction::backward || way == 1);
+    a.order = time_order(graph.host_arena(), packed, direction == Direction::backward || index == 1);
     a.width = width;
-    a.gates_stride = ways * gate_count(cell) * width;
-    a.state_stride = ways * width;
+    a.gates_stride = directions * gate_count(cell) * width;
+    a.state_stride = directions * width;
     a.input = from(input.value, gates);
     a.context = from(context.value, gates);
     a.weight = weight.value.row_block(gates, gate_count(cell) * width);
@@ -98,30 +99,30 @@ RecurrenceResult<T> recurrence(Graph<T>& graph, RecurrentCell cell, Direction di
     if (lstm) a.cells = graph.arena().template tensor<T>({sequences + tokens, width}).data();
     graph.run([&](auto& device) { recurrence_forward(device, a); });
   }
-  graph.record(
-      [ways, first_way = arrays[0], second_way = arrays[1], input, context, weight, bias, first, out](auto& device) {
-        const auto present = [](const Variable<T>& result) {
-          return result.gradient && !result.gradient.empty() ? result.gradient.sum() : Tensor<T>();
-        };
-        const bool adds_to_input = !input.gradient.empty();
-        const Tensor<T> input_gradient = input.gradient.fill();
-        for (std::int64_t way = 0; way < ways; ++way) {
-          const RecurrenceArrays<T>& a = way == 0 ? first_way : second_way;
-          const std::int64_t gates = way * gate_count(a.cell) * a.width, state = way * a.width;
-          RecurrenceGradients<T> g;
-          g.output = from(present(out.hidden), state);
-          g.last_hidden = from(present(out.last.hidden), state);
-          g.last_cell = from(present(out.last.cell), state);
-          g.input = from(input_gradient, gates);
-          g.adds_to_input = adds_to_input;
-          g.context = from(context.gradient.sum(), gates);
-          g.weight = from(weight.gradient.sum(), gates * a.width);
-          g.bias = from(bias.gradient.sum(), gates);
-          g.first_hidden = from(first.hidden.gradient.sum(), state);
-          g.first_cell = from(first.cell.gradient.sum(), state);
-          recurrence_backward(device, a, g);
-        }
-      });
+  graph.record([directions, first_arrays = arrays[0], second_arrays = arrays[1], input, context, weight, bias, first,
+                out](auto& device) {
+    const auto present = [](const Variable<T>& result) {
+      return result.gradient && !result.gradient.empty() ? result.gradient.sum() : Tensor<T>();
+    };
+    const bool adds_to_input = !input.gradient.empty();
+    const Tensor<T> input_gradient = input.gradient.begin_writing();
+    for (std::int64_t index = 0; index < directions; ++index) {
+      const RecurrenceArrays<T>& a = index == 0 ? first_arrays : second_arrays;
+      const std::int64_t gates = index * gate_count(a.cell) * a.width, state = index * a.width;
+      RecurrenceGradients<T> g;
+      g.output = from(present(out.hidden), state);
+      g.last_hidden = from(present(out.last.hidden), state);
+      g.last_cell = from(present(out.last.cell), state);
+      g.input = from(input_gradient, gates);
+      g.adds_to_input = adds_to_input;
+      g.context = from(context.gradient.sum(), gates);
+      g.weight = from(weight.gradient.sum(), gates * a.width);
+      g.bias = from(bias.gradient.sum(), gates);
+      g.first_hidden = from(first.hidden.gradient.sum(), state);
+      g.first_cell = from(first.cell.gradient.sum(), state);
+      recurrence_backward(device, a, g);
+    }
+  });
   return out;
 }
 

@@ -30,10 +30,10 @@
 namespace heed {
 
 /// The directions in which a layer reads the sequences: from the first token to the last (`forward`), from the last to
-/// the first (`backward`), or both ways with a weight for each way (`both`).
+/// the first (`backward`), or in both directions with a weight for each (`both`).
 enum class Direction { forward, backward, both };
 
-/// Returns the number of ways W in which a layer reads the sequences: 2 for `both`, otherwise 1.
+/// Returns the number W of directions in which a layer reads the sequences: 2 for `both`, otherwise 1.
 constexpr std::int64_t direction_count(Direction direction) {
   return direction == Direction::both ? 2 : 1;
 }
@@ -47,8 +47,8 @@ struct RecurrenceResult {
 
 /// Runs a recurrent layer over a packed batch of B sequences with N tokens (see recurrent_cell.h for the formulas of
 /// the cells, and PyTorch's nn.GRU and nn.LSTM). For Direction::both, columns 0 ... D - 1 of states and results are
-/// those of the way forward, and columns D ... 2 D - 1 are those of the way backward; the gates of input, context,
-/// weight and bias are divided alike.
+/// those of the forward direction, and columns D ... 2 D - 1 those of the backward direction; the gates of input,
+/// context, weight and bias are divided alike.
 ///
 /// Shapes, with G = gate_count(cell) and W = direction_count(direction): input x Wx^T + bx [N, W G D]; context
 /// [B, W G D] or absent, which is added to the input gates of all tokens of a sequence; weight Wh [W G D, D]; bias bh
@@ -57,9 +57,9 @@ struct RecurrenceResult {
 /// In inference (a graph that does not record) a sequence's results do not depend on the other sequences, bit for bit,
 /// in any precision, and are the same as those of a linear layer without bias and a recurrent_cell() for each step.
 /// Training is in float32 or bfloat16; sums have a fixed order.
-/// Saved for the backward pass, for each token and way: the gates [4 D], the state before [D], and c of an LSTM [D].
-/// Backward: the gradients of the cell (see recurrent_cell()), step by step; dh += dw Wh after each step, and at the
-/// end dWh += sum over all steps of dw^T h.
+/// Saved for the backward pass, for each token and direction: the gates [4 D], the state before [D], and c of an LSTM
+/// [D]. Backward: the gradients of the cell (see recurrent_cell()), step by step; dh += dw Wh after each step, and at
+/// the end dWh += sum over all steps of dw^T h.
 template <class T>
 RecurrenceResult<T> recurrence(Graph<T>& graph, RecurrentCell cell, Direction direction, const Variable<T>& input,
                                const Variable<T>& context, const Variable<T>& weight, const Variable<T>& bias,
@@ -80,8 +80,8 @@ struct TimeOrder {
 /// begins at its last token.
 TimeOrder time_order(Arena& arena, PackedOffsets packed, bool backward);
 
-/// One way of a recurrent layer through a batch. The pointers point to the columns of this way; the strides are those
-/// of the whole matrices. Pointers that may be null say so. The time order is in the memory of the host.
+/// One direction of a recurrent layer over a batch. The pointers point to the columns of this direction; the strides
+/// are those of the whole matrices. Pointers that may be null say so. The time order is in the memory of the host.
 template <class T>
 struct RecurrenceArrays {
   RecurrentCell cell = RecurrentCell::gru;
@@ -90,7 +90,7 @@ struct RecurrenceArrays {
   std::int64_t gates_stride = 0;                           ///< elements from row to row of input and context: W G D
   std::int64_t state_stride = 0;                           ///< elements from row to row of states and outputs: W D
   const T *input = nullptr, *context = nullptr;            ///< the context may be null
-  Tensor<T> weight;                                        ///< Wh of this way [G D, D]
+  Tensor<T> weight;                                        ///< Wh of this direction [G D, D]
   const T* bias = nullptr;                                 ///< may be null
   const T *first_hidden = nullptr, *first_cell = nullptr;  ///< may be null: zeros
   T *output = nullptr, *last_hidden = nullptr, *last_cell = nullptr;
@@ -99,19 +99,20 @@ struct RecurrenceArrays {
   T* cells = nullptr;  ///< saved: c of an LSTM [B + N, D]: the first states, sorted, and c' of each token in time order
 };
 
-/// Computes one way of a recurrent layer in training.
+/// Computes one direction of a recurrent layer in training.
 template <class T>
 void recurrence_forward(CpuContext& device, const RecurrenceArrays<T>& arrays);
 template <class T>
 void recurrence_forward(CudaContext& device, const RecurrenceArrays<T>& arrays);
-/// Computes one way of a recurrent layer in inference; `gates`, `hidden` and `cells` are not used. `packed`, if not
-/// null, keeps the packed weight; a GPU packs none.
+/// Computes one direction of a recurrent layer in inference; `gates`, `hidden` and `cells` are not used. `packed`, if
+/// not null, keeps the packed weight; a GPU packs none.
 template <class T>
 void recurrence_inference(CpuContext& device, PackedParameters<T>* packed, const RecurrenceArrays<T>& arrays);
 template <class T>
 void recurrence_inference(CudaContext& device, PackedParameters<T>* packed, const RecurrenceArrays<T>& arrays);
 
-/// The gradients of one way of a recurrent layer; each may be null. The pointers point to the columns of this way.
+/// The gradients of one direction of a recurrent layer; each may be null. The pointers point to the columns of this
+/// direction.
 template <class T>
 struct RecurrenceGradients {
   const T *output = nullptr, *last_hidden = nullptr, *last_cell = nullptr;
@@ -120,7 +121,7 @@ struct RecurrenceGradients {
   bool adds_to_input = true;  ///< whether the gradient of the input is added to, or overwritten
 };
 
-/// Computes the gradients of one way of a recurrent layer. Overwrites the saved gates.
+/// Computes the gradients of one direction of a recurrent layer. Overwrites the saved gates.
 template <class T>
 void recurrence_backward(CpuContext& device, const RecurrenceArrays<T>& arrays,
                          const RecurrenceGradients<T>& gradients);

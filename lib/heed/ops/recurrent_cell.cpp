@@ -11,7 +11,7 @@ template <class T, class Context>
 void add_to(Context& device, Tensor<T> from, const Gradient<T>& to) {
   if (!to) return;
   const T beta = to.empty() ? T(0) : T(1);
-  scale_into(device, from, T(1), beta, to.fill());
+  scale_into(device, from, T(1), beta, to.begin_writing());
 }
 
 }  // namespace
@@ -53,9 +53,9 @@ RecurrentState<T> recurrent_cell(Graph<T>& graph, RecurrentCell cell, const Vari
     back.hidden_gradient = next.hidden.gradient.sum().data();
     back.cell_gradient = next.cell.gradient.sum().data();
     back.adds_to_input = !input.gradient.empty();
-    back.input_gradient = input.gradient.fill().data();
+    back.input_gradient = input.gradient.begin_writing().data();
     back.adds_to_product = !hidden.gradient.empty();
-    back.product_gradient = hidden.gradient.fill().data();
+    back.product_gradient = hidden.gradient.begin_writing().data();
     if (!back.product_gradient) back.product_gradient = device.arena.template tensor<T>({step.rows, gates}).data();
     back.product_stride = gates;
     back.context_gradient = context.gradient.sum().data();

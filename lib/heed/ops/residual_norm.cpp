@@ -25,9 +25,9 @@ ResidualNorm<T> residual_norm(Graph<T>& graph, RowNorm kind, const Variable<T>& 
   });
   graph.record([kind, residual, branch, scale, bias, mask, statistics, y](auto& device) {
     const bool adds_to_residual = !residual.gradient.empty();
-    const Tensor<T> dresidual = residual.gradient.fill();
-    // Where branch and residual are the same variable, the gradient of the variable is no longer empty after fill(), so
-    // the kernel adds to the gradient.
+    const Tensor<T> dresidual = residual.gradient.begin_writing();
+    // Where branch and residual are the same variable, the gradient of the variable is no longer empty after
+    // begin_writing(), so the kernel adds to the gradient.
     const bool adds_to_branch = !branch.gradient.empty();
     const Tensor<T> dsum = y.sum.gradient.empty() ? Tensor<T>() : y.sum.gradient.sum();
     residual_norm_backward(device, kind, y.sum.value, mask, scale.value, statistics, dsum, y.normed.gradient.sum(),

@@ -18,7 +18,7 @@ Variable<T> rotary(Graph<T>& graph, const Variable<T>& x, std::int64_t width, Pa
   graph.run([&](auto& device) { rotary_forward(device, x.value, width, packed, table); });
   graph.record([x, width, packed, table](auto& device) {
     // Where no op has added to the gradient, all elements are zero, and a rotation would not change them.
-    const Tensor<T> dx = x.gradient.empty() ? Tensor<T>() : x.gradient.fill();
+    const Tensor<T> dx = x.gradient.empty() ? Tensor<T>() : x.gradient.begin_writing();
     if (dx) rotary_forward(device, dx, width, packed, table, true);
   });
   return x;

@@ -79,15 +79,15 @@ MaybeRounded<T> arrived_gradient(const Variable<T>& y) {
 }
 /// Returns the memory for the gradient that the only reader of a variable computes: as bfloat16 where
 /// Gradient::may_be_rounded() says so, on a GPU; the caller then overwrites it. Otherwise the memory is that of
-/// Gradient::fill().
+/// Gradient::begin_writing().
 template <class T>
 MaybeRounded<T> new_gradient(const CpuContext&, const Variable<T>& x) {
-  return {x.gradient.fill()};
+  return {x.gradient.begin_writing()};
 }
 template <class T>
 MaybeRounded<T> new_gradient(const CudaContext&, const Variable<T>& x) {
-  if (x.gradient.may_be_rounded()) return {{}, x.gradient.fill_rounded()};
-  return {x.gradient.fill()};
+  if (x.gradient.may_be_rounded()) return {{}, x.gradient.begin_writing_rounded()};
+  return {x.gradient.begin_writing()};
 }
 
 }  // namespace heed

@@ -22,18 +22,6 @@
 
 namespace heed {
 
-const ToolInfo kBuildVocabTool{
-    .name = "build-vocab",
-    .purpose = "learn a vocabulary of words, characters, byte-pair or unigram pieces from raw text",
-    .usage = {"build-vocab [--type words|bpe|unigram|char|trees] [-s SIZE] [options] [FILE...] > vocab",
-              "build-vocab --shortlist SOURCE TARGET [options] > shortlist"},
-    .examples = {"build-vocab --type bpe --merges 10000 --lowercase -l en,de train.en train.de > joint.vocab",
-                 "build-vocab --type unigram -s 8000 --byte-fallback train.en > en.vocab",
-                 "build-vocab --type words --min-frequency 2 --mode words < train.en > words.vocab",
-                 "build-vocab --type trees train.trees > trees.vocab",
-                 "build-vocab --shortlist pieces.en pieces.de > en-de.shortlist"},
-    .peers = build_vocab_peer_options()};
-
 namespace {
 
 // The default of --max-size for vocabularies of --type bpe and unigram.
@@ -557,6 +545,19 @@ int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ost
              format_count(learning.occurrences) + " words (" + format_count(learning.different) + " different)");
   if (!options.dev.empty()) report_coverage(learning, steps, options, std::move(dev), log);
   return 0;
+}
+
+ToolInfo build_vocab_tool_info() {
+  return {.name = "build-vocab",
+          .purpose = "learn a vocabulary of words, characters, byte-pair or unigram pieces from raw text",
+          .usage = {"build-vocab [--type words|bpe|unigram|char|trees] [-s SIZE] [options] [FILE...] > vocab",
+                    "build-vocab --shortlist SOURCE TARGET [options] > shortlist"},
+          .examples = {"build-vocab --type bpe --merges 10000 --lowercase -l en,de train.en train.de > joint.vocab",
+                       "build-vocab --type unigram -s 8000 --byte-fallback train.en > en.vocab",
+                       "build-vocab --type words --min-frequency 2 --mode words < train.en > words.vocab",
+                       "build-vocab --type trees train.trees > trees.vocab",
+                       "build-vocab --shortlist pieces.en pieces.de > en-de.shortlist"},
+          .peers = build_vocab_peer_options()};
 }
 
 }  // namespace heed

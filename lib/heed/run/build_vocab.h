@@ -140,7 +140,8 @@ struct BuildVocabOptions {
   }
 };
 
-extern const ToolInfo kBuildVocabTool;
+/// Returns the name, purpose, usage and examples of `build-vocab`, and the option names of other toolkits.
+ToolInfo build_vocab_tool_info();
 
 /// Runs the program `build-vocab`: learns from the files (or `in`) and writes the vocabulary, or the shortlist, to
 /// `out`. Returns the exit code.

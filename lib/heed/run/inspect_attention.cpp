@@ -285,7 +285,8 @@ int run_inspect_attention(const InspectAttentionOptions& options, const Terminal
 ToolInfo inspect_attention_tool_info() {
   return {.name = "inspect-attention",
           .purpose = "show what every attention head of a model looks at",
-          .usage = {"inspect-attention -m MODEL.h5 [-t TARGET | --tsv] [options] < source"},
+          .usage = {"inspect-attention -m MODEL.h5 [-t TARGET | --tsv] [options] < source",
+                    "inspect-attention -m MODEL.h5 --kind positions [options]"},
           .examples = {"echo \"i'm home .\" | inspect-attention -m model.h5",
                        "inspect-attention -m model.h5 -t test.fr --lines 3 --head all -o heads.svg < test.en",
                        "inspect-attention -m model.h5 -t test.fr -f pharaoh < test.en > test.align",

@@ -17,7 +17,7 @@ struct ModelOptions {
     visit.section("Model");
     const Task before = task;
     visit(task, {.name = "task",
-                 .help = "kind of model and preset of its sizes; decides which of the options below there are",
+                 .help = "kind of model and preset of its sizes; decides which of the options below exist",
                  .selects = true});
     if (task != before) config = preset(task);
     std::visit([&](auto& chosen) { chosen.option_fields(visit); }, config);

@@ -17,14 +17,6 @@
 
 namespace heed {
 
-const ToolInfo kTokenizeTool{
-    .name = "tokenize",
-    .purpose = "split raw text into tokens, and join tokens to text",
-    .usage = {"tokenize [-m MODEL] [options] < text > tokens", "tokenize -d [-m MODEL] [options] < tokens > text"},
-    .examples = {"tokenize -l de < raw.de > tok.de", "tokenize -l en -c codes < raw.en | tokenize -d -l en -c codes",
-                 "tokenize -m vocab --output-format id < raw.en", "tokenize -m vocab --check < raw.en"},
-    .peers = tokenize_peer_options()};
-
 namespace {
 
 bool tells_offsets(TokenFormat format) {
@@ -514,6 +506,16 @@ int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream&
   log.info(format_count(counts.failed) + " of " + format_count(reader.line_number()) +
            " lines do not come back the same (--verbose shows what they become)");
   return 1;
+}
+
+ToolInfo tokenize_tool_info() {
+  return {
+      .name = "tokenize",
+      .purpose = "split raw text into tokens, and join tokens to text",
+      .usage = {"tokenize [-m MODEL] [options] < text > tokens", "tokenize -d [-m MODEL] [options] < tokens > text"},
+      .examples = {"tokenize -l de < raw.de > tok.de", "tokenize -l en -c codes < raw.en | tokenize -d -l en -c codes",
+                   "tokenize -m vocab --output-format id < raw.en", "tokenize -m vocab --check < raw.en"},
+      .peers = tokenize_peer_options()};
 }
 
 }  // namespace heed

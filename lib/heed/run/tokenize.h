@@ -137,7 +137,8 @@ struct TokenizeOptions {
   }
 };
 
-extern const ToolInfo kTokenizeTool;
+/// Returns the name, purpose, usage and examples of `tokenize`, and the option names of other toolkits.
+ToolInfo tokenize_tool_info();
 
 /// Runs the program `tokenize`: each line of the input (or `in`) gives a line of the output (or `out`). Returns the
 /// exit code: 1 when --check finds lines that detokenising does not restore.

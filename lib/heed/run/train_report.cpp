@@ -60,7 +60,7 @@ void print_data(TrainSession& session, Table& table) {
   table.count("longer than the limit", report.too_long, report.pairs, report.first_too_long.line);
   table.line("pairs to train on", format_count(session.corpus().pairs()));
   if (session.corpus().windows() > 1)
-    table.line("looked at below", format_count(pairs.size()) + " pairs, a window of --shuffle-window");
+    table.line("pairs examined", format_count(pairs.size()) + ", one window of --shuffle-window");
   table.count("duplicates", statistics.duplicates, pairs.size(), statistics.first_duplicate_line);
   if (session.one_vocabulary())
     table.count("target equals source", statistics.copies, pairs.size(), statistics.first_copy_line);
@@ -109,15 +109,15 @@ void print_clusters(const std::vector<ClusterCost>& costs, Table& table) {
       table.line("1 machine", format_count(std::llround(one)) + " target tokens/s");
       continue;
     }
-    const auto speed = [&](double tokens, double exchange) {
+    const auto speed = [&](double tokens, double network_share) {
       return format_count(std::llround(tokens)) +
-             text(" (%.0f %% of %d times one; %.0f %% of the time for the network)", 100 * tokens / (cost.nodes * one),
-                  cost.nodes, 100 * exchange);
+             text(" (%.0f %% of %d times the speed of one; %.0f %% of the time spent on the network)",
+                  100 * tokens / (cost.nodes * one), cost.nodes, 100 * network_share);
     };
-    table.line(nodes + " machines", speed(cost.speed, cost.exchange));
-    table.line("  batches " + nodes + " times as large", speed(cost.weak_speed, cost.weak_exchange));
+    table.line(nodes + " machines", speed(cost.speed, cost.network_share));
+    table.line("  batches " + nodes + " times as large", speed(cost.weak_speed, cost.weak_network_share));
   }
-  table.line("each sends in an update", text("%.1f MB", costs.back().exchanged / 1e6));
+  table.line("each sends in an update", text("%.1f MB", costs.back().sent_bytes / 1e6));
 }
 
 void print_cost(TrainSession& session, Table& table) {

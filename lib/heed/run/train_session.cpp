@@ -106,7 +106,7 @@ TrainSession::TrainSession(const TrainOptions& options, const std::vector<TextMo
     if (i == 0 || options.vocabularies[i] != options.vocabularies[0])
       tell_of_byte_order_mark(options.vocabularies[i], log);
   check_sampling();
-  check_consistency();
+  check_r_drop();
   check_trees();
   check_labels();
   if (const auto longest = longest_sequence(config_); longest && options.batch.max_length > *longest)
@@ -170,7 +170,7 @@ void TrainSession::check_labels() const {
 }
 
 /// Throws UsageError where two passes would always agree.
-void TrainSession::check_consistency() const {
+void TrainSession::check_r_drop() const {
   const auto has_dropout = [](const auto& config) {
     double most = config.dropout;
     if constexpr (requires { config.attention_dropout; }) most = std::max(most, config.attention_dropout);

@@ -61,15 +61,15 @@ class TrainSession {
   const TrainingCorpus& corpus() const { return *corpus_; }
   const ParallelCorpus& valid_corpus() const { return valid_corpus_; }
   const CorpusReport& report() const { return report_; }
-  /// Returns the optimiser's settings. Call plan() first; the same applies to the next three functions.
+  /// Returns the optimiser's settings. Call plan() first.
   const OptimizerSettings& optimizer() const { return optimizer_; }
-  /// Returns the number of batches in an epoch; about so many with --shuffle-window, like epoch_updates().
+  /// Returns the number of batches in an epoch, which is an estimate with --shuffle-window. Call plan() first.
   std::int64_t epoch_batches() const { return epoch_batches_; }
   /// Returns the number of target tokens in an epoch, which is the number of images for a model that classifies.
   std::int64_t epoch_tokens() const;
-  /// Returns the number of updates in an epoch.
+  /// Returns the number of updates in an epoch, which is an estimate with --shuffle-window. Call plan() first.
   std::int64_t epoch_updates() const { return epoch_updates_; }
-  /// Returns about how many updates the whole training has, until --after.
+  /// Returns about how many updates the whole training has, until --after. Call plan() first.
   double planned_updates() const { return planned_updates_; }
   Validator* validator() { return validator_ ? &*validator_ : nullptr; }
   Precision precision() const { return precision_; }
@@ -98,7 +98,7 @@ class TrainSession {
   const std::string* stored_setting(const std::string& name) const;
   void forget_other_validations();
   void check_sampling() const;
-  void check_consistency() const;
+  void check_r_drop() const;
   void check_trees() const;
   void check_labels() const;
   TextModel source_text(const std::vector<TextModel>& vocabularies) const;

@@ -481,7 +481,7 @@ class TranslateRun {
         pairs.add(images_ ? images[k] : line.source, line.target);
     }
     if (batch.empty()) return;
-    const auto scores = translator_.force(pairs);
+    const auto scores = translator_.target_log_probabilities(pairs);
     for (std::size_t k = 0; k < batch.size(); ++k) {
       Line& line = lines_[batch[k]];
       Hypothesis hypothesis{line.target, scores[k], 0, 0};

@@ -70,8 +70,8 @@ class TranslateInput {
   // The number of lines per thread in the first chunk, and the greatest number of lines in a chunk unless --maxi-batch
   // says it.
   static constexpr std::size_t kFirstLines = 8, kMostLines = 4000;
-  // The same for a GPU, whatever the number of threads. A GPU translates so many lines in a fraction of a second, and
-  // is busy only with so many.
+  // The same two numbers for a GPU, where they do not depend on the number of threads. A GPU needs thousands of lines
+  // to be fully used, and translates them in a fraction of a second.
   static constexpr std::size_t kFirstLinesOnGpu = 2000, kMostLinesOnGpu = 16000;
   // The factor by which the number of lines grows from one chunk to the next.
   static constexpr std::size_t kGrowth = 4;

@@ -29,7 +29,7 @@ struct alignas(kPackAlignment<T, N>) Pack {
 };
 
 #ifdef __CUDACC__
-/// The number of CUDA that has so many bytes, which nvcc reads by one instruction.
+/// The type of CUDA with this number of bytes, which nvcc reads by one instruction.
 template <std::size_t kBytes>
 using WordOfBytes = std::conditional_t<
     kBytes == 16, uint4,

@@ -46,7 +46,7 @@ class DeviceMemory {
   std::byte* data() const { return device_.is_host() ? reinterpret_cast<std::byte*>(pages_.data()) : on_gpu_; }
   std::size_t size() const { return device_.is_host() ? pages_.size() : gpu_bytes_; }
   /// Enlarges the memory to at least `bytes` and keeps the contents. The address of the memory may change. Throws
-  /// OutOfGpuMemory where the GPU has not as much; the memory is then as before.
+  /// OutOfGpuMemory if the GPU has not enough memory; this object is then unchanged.
   void grow(std::size_t bytes) {
     if (device_.is_host()) return pages_.grow(bytes);
     if (bytes <= gpu_bytes_) return;

@@ -6,7 +6,7 @@
 
 namespace heed {
 
-/// The exception that says that a GPU has not as much memory left. Less work at once may be possible.
+/// The exception that says that a GPU has not enough free memory. A smaller batch may fit.
 class OutOfGpuMemory : public Error {
  public:
   using Error::Error;

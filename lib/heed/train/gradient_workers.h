@@ -14,16 +14,17 @@ namespace heed {
 
 class PreparedWeights;
 
-/// Returns the part of `slice`, a range of the flat array of parameters, before the running averages.
+/// Returns the elements of `slice`, a range of the flat array of parameters, that are trained parameters. Running
+/// averages stand at the end of the array.
 Slice trained_part(const ParameterLayout& layout, const Slice& slice);
 
 /// Computes the loss and the gradient of one update's shards (parts of its batches) on all threads. Each thread has its
 /// own memory and graph. The shards form leaves: leaf i has the shards i, i + L, i + 2 L, ..., one after another, where
 /// L, the number of leaves, is the largest number of shards that a batch of the update was cut into. The gradients of
 /// the leaves are added up as GradientSum says, and all other sums are taken in a fixed order too, so that the result
-/// does not depend on the number of threads and ranks. All functions but clear() and memory() are collective: every
-/// rank must call them, with the same arguments. After the first updates, when the memory of each thread has reached
-/// its full size, nothing is allocated from the heap.
+/// does not depend on the number of threads and ranks. compute(), evaluate(), reduce() and the
+/// functions that gather are collective: every rank must call them, with the same arguments. After the first updates,
+/// when the memory of each thread has reached its full size, nothing is allocated from the heap.
 class GradientWorkers : public TrainingWorkers {
  public:
   GradientWorkers(const ParameterLayout& layout, BatchLoss loss, Precision precision, ThreadPool& pool,
@@ -39,9 +40,10 @@ class GradientWorkers : public TrainingWorkers {
   LossSums evaluate(ParameterValues<float>& parameters, const Examples& examples, std::span<const Shard> shards,
                     const InterruptGuard* interrupts) override;
 
-  /// Adds up the gradients of all leaves in gradient(). Afterwards, each rank has its own slice of the sum, and all
-  /// elements of the sums for running averages. Returns the Euclidean norm of the whole gradient, without the sums for
-  /// running averages. The norm is infinite or NaN if an element of the gradient is infinite or NaN.
+  /// Adds up the gradients of all leaves, and stores the sum in gradient(). Afterwards, each rank has its own slice of
+  /// the sum, and all elements of the sums for running averages. Returns the Euclidean norm of the whole gradient,
+  /// without the sums for running averages. The norm is infinite or NaN if an element of the gradient is infinite or
+  /// NaN.
   double reduce();
   /// Returns the sum of all leaves' gradients. Valid after reduce().
   ParameterValues<float>& gradient() { return sum_.result(); }

@@ -89,7 +89,7 @@ void forget_validations(TrainingState& state, const std::string& what, Log& log)
   state.best.assign(state.best.size(), {});
 }
 
-void keep_after_rollback(TrainingState& abandoned, TrainingState& restored) {
+void carry_over_rollback(TrainingState& abandoned, TrainingState& restored) {
   if (restored.metrics != abandoned.metrics) {
     restored.metrics = std::move(abandoned.metrics);
     restored.validations.clear();

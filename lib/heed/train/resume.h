@@ -14,8 +14,8 @@ namespace heed {
 /// "the source vocabulary has 120 pieces there, 110 here", or an empty string.
 std::string describe_text_difference(const Checkpoint& here, const Checkpoint& there);
 
-/// What describe_difference() compares: all that decides how a training goes on, or only what a trained model depends
-/// on, which leaves dropout out.
+/// What describe_difference() compares. `training`: everything that decides how a training goes on. `trained_model`:
+/// only what a trained model depends on, which does not include dropout.
 enum class Comparison { training, trained_model };
 
 /// Returns a description of the first difference between the configs or text models of two checkpoints, such as
@@ -45,11 +45,11 @@ void check_resumable(const std::string& path, ResumableCheckpoint& saved, const 
 /// there are any.
 void forget_validations(TrainingState& state, const std::string& what, Log& log);
 
-/// Prepares a rollback. `restored` is the state read from the file that training goes back to; `abandoned` is the state
-/// that training gives up. Moves what remains valid from `abandoned` into `restored`: the seed and the settings,
-/// because another run may have written the file; the number of skipped updates, and of rollbacks plus one; the
-/// metrics; and the best scores, because the files of the best models (--keep-best) still hold these models.
-void keep_after_rollback(TrainingState& abandoned, TrainingState& restored);
+/// Completes a rollback: moves what remains valid from `abandoned`, the state that training gives up, into `restored`,
+/// the state that was read from the file to which training goes back. This is the seed and the settings, because
+/// another run may have written the file; the number of skipped updates, and the number of rollbacks, to which it adds
+/// one; the metrics; and the best scores, because the files of the best models (--keep-best) still hold these models.
+void carry_over_rollback(TrainingState& abandoned, TrainingState& restored);
 
 /// Arranges the parameter arrays of a loaded file as training_parameters() expects them. A file saved during training
 /// holds the trained parameters; a file saved after the end of training may hold averaged parameters besides the

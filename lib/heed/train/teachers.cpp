@@ -55,7 +55,7 @@ BatchLoss Teachers::loss_of(const Model<float>& student, double share) {
                            elsewhere ? nullptr : &*teacher.parameters);
       // A model that predicts all positions at once draws the positions by these numbers: the teacher's are the same.
       reading.set_dropout(graph.dropout_key(), graph.first_sequence());
-      new (&states[i]) TeacherStates<float>(teacher.checkpoint.model->states(reading, batch));
+      new (&states[i]) TeacherStates<float>(teacher.checkpoint.model->teacher_states(reading, batch));
     }
     return student.loss(graph, batch, options, sums, SoftTargets<float>{states, share});
   };

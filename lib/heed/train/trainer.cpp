@@ -241,7 +241,7 @@ void Trainer::roll_back(const std::string& why) {
     if (smoothing()) std::ranges::copy(run.checkpoint.parameters.flat(), trained().flat().begin());
   }
   step_->take_over();
-  keep_after_rollback(abandoned, state());
+  carry_over_rollback(abandoned, state());
   find_place_in_epoch();
   shown_sums_ = {};
   shown_progress_ = progress();

@@ -52,11 +52,11 @@ class Trainer {
   enum class Outcome { finished, interrupted };
   /// Trains until RunOptions::after is reached or a signal arrives. Returns `interrupted` after a signal, with the
   /// state saved. A signal also ends a validation early; the run that resumes the training then does this validation.
-  /// Of a finished training, only makes the average of --average-last that it lacks, and draws the picture. Throws
-  /// Error when training diverges and neither skipped updates nor rollbacks help.
+  /// If the training is finished already, run() only makes the average of --average-last, where it is missing, and
+  /// draws the picture of --plot. Throws Error when training diverges and neither skipped updates nor rollbacks help.
   Outcome run(const InterruptGuard& interrupts);
 
-  /// How updates went that try_updates() has computed.
+  /// The result of try_updates().
   struct Trial {
     double tokens_per_second = 0;  ///< target tokens per second
     int updates = 0;               ///< how many results are known

@@ -65,10 +65,13 @@ struct BatchOptions {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Batches and loss");
-    visit(mini_batch, {.name = "mini-batch", .help = "at most N pairs in a batch", .value = "N", .min = 1});
+    visit(mini_batch, {.name = "mini-batch",
+                       .help = "at most N pairs in a batch (if not given: 128 images with labels, else no limit)",
+                       .value = "N",
+                       .min = 1});
     visit(mini_batch_words,
           {.name = "mini-batch-words",
-           .help = "at most N target tokens in a batch (if not given: 4096, no limit with --mini-batch)",
+           .help = "at most N target tokens in a batch (if not given: 4096; no limit with labels or with --mini-batch)",
            .value = "N",
            .min = 1});
     visit(optimizer_delay, {.name = "optimizer-delay",
@@ -114,7 +117,7 @@ struct BatchOptions {
                            .min = 0,
                            .max = 1});
     visit(guided_alignment_weight, {.name = "guided-alignment-weight",
-                                    .help = "weight of the loss of --guided-alignment (0.1)",
+                                    .help = "weight of the loss of --guided-alignment (if not given: 0.1)",
                                     .value = "W",
                                     .min = 0,
                                     .max = 1000});

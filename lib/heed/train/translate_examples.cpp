@@ -58,23 +58,18 @@ std::vector<std::string> translate_examples(const Model<float>& model, Parameter
   });
   if (ranks.size() == 1) return out;
 
-  // A rank tells the others its lines, in the order of its batches, each after its length.
+  // A rank tells the others its lines, in the order of its batches.
   const auto for_each_line = [&](std::size_t rank, auto work) {
     for (std::size_t index = rank; index < batches; index += stride)
       for (std::size_t i = index * kSentences; i < std::min(order.size(), (index + 1) * kSentences); ++i)
         work(out[static_cast<std::size_t>(order[i])]);
   };
   std::string own;
-  for_each_line(first, [&](const std::string& line) { own += std::to_string(line.size()) + ' ' + line; });
+  for_each_line(first, [&](const std::string& line) { add_part(own, line); });
   const std::vector<std::string> all = ranks.gather(own);
   for (std::size_t rank = 0; rank < stride; ++rank) {
-    std::size_t at = 0;
-    for_each_line(rank, [&](std::string& line) {
-      const std::size_t space = all[rank].find(' ', at);
-      const auto length = std::stoull(all[rank].substr(at, space - at));
-      line = all[rank].substr(space + 1, length);
-      at = space + 1 + length;
-    });
+    std::string_view rest = all[rank];
+    for_each_line(rank, [&](std::string& line) { line = take_part(rest); });
   }
   return out;
 }

@@ -34,8 +34,9 @@ class Validator {
   /// Returns the scores of the parameters. Cross-entropy is in nats per target token, with `</s>` counted and without
   /// label smoothing; perplexity is the exponential of the cross-entropy; BLEU, exact match and evalb compare greedy
   /// translations as the program `bleu` does (evalb with --evalb-gold-tags). A score that is not finite is replaced by
-  /// worst_score, and all are where the cross-entropy is not finite: nothing is translated then. When `interrupts` has
-  /// caught a signal on any rank, all ranks give the validation up after their present batches and return nothing.
+  /// worst_score(). If the cross-entropy is not finite, all scores are replaced, and nothing is translated. When
+  /// `interrupts` has caught a signal on any rank, all ranks give the validation up after their present batches and
+  /// return nothing.
   std::optional<ValidationScores> run(ParameterValues<float>& parameters, const InterruptGuard& interrupts);
 
   const std::vector<Metric>& metrics() const { return metrics_; }

@@ -84,19 +84,21 @@ void rounded_gemm(CudaContext& device, std::int64_t m, std::int64_t n, std::int6
 
 /// Computes C = f(A B^T + bias) on a GPU, for inference, with A [m, k], B [n, k] and C [m, n], all stored row by row
 /// without gaps: a row of C does not depend on the other rows of A, nor on m, bit for bit. The types of A and C are
-/// both float, both double, or Bfloat16 and float, or both Bfloat16: then each element of C is rounded once. `bias` [n]
-/// may be null, and f(z) is max(0, z) with `relu`, otherwise z; for double, bias is null, and f(z) is z.
+/// both float, both double, both Bfloat16, or Bfloat16 and float. An element of a C of Bfloat16 is rounded once. `bias`
+/// [n] may be null, and f(z) is max(0, z) with `relu`, otherwise z; for double, bias is null, and f(z) is z.
 template <class Operand, class C>
 void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const Operand* a, const Operand* b,
                C* c, const std::type_identity_t<C>* bias = nullptr, bool relu = false);
 /// Rounds a matrix [rows, columns], whose rows begin `stride` elements apart, to bfloat16 without gaps.
 void round_matrix(CudaContext& device, const float* x, std::int64_t stride, std::int64_t rows, std::int64_t columns,
                   Bfloat16* to);
+/// What n and k must be multiples of in products of 8-bit integers on a GPU, and the smallest m: cuBLASLt may have no
+/// algorithm for others.
+constexpr std::int64_t kGpuInt8Block = 16, kGpuInt8Rows = 32;
 /// Computes C = A B^T like the other gemm_rows(), with 8-bit integers. The sums are 32-bit integers and exact. n and k
 /// must be multiples of kGpuInt8Block, and m at least kGpuInt8Rows.
 void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const std::int8_t* a,
                const std::int8_t* b, std::int32_t* c);
-constexpr std::int64_t kGpuInt8Block = 16, kGpuInt8Rows = 32;
 
 /// Returns whether matrix products of a GPU multiply bfloat16 numbers: with `Precision::bfloat16`.
 inline bool takes_bfloat16(const CudaContext& device) {

@@ -44,31 +44,31 @@ void set_up_onednn() {
 }
 
 /// Returns whether oneDNN's kernels are those for AVX2, which read the operands of most products where these are
-/// stored, whatever the distance of the rows. For AVX-512, oneDNN looks at this distance. Its kernels for SSE compute
-/// so slowly that memory does not limit them.
+/// stored, whatever the distance of the rows. (Products with oneDNN's kernels for AVX-512 did not become faster with
+/// spread(), and its kernels for SSE compute so slowly that memory does not limit them.)
 bool has_avx2_kernels() {
   return instruction_set() == InstructionSet::avx2 || instruction_set() == InstructionSet::avx2_vnni;
 }
 
 /// The number of float32 numbers in a line of the CPU's cache.
-constexpr std::int64_t kCacheLine = 16;
+constexpr std::int64_t kFloatsOfCacheLine = 16;
 
 /// Returns a copy, in the arena, of a matrix that is stored as `rows` rows of `columns` numbers. The rows of the copy
 /// begin an odd number of cache lines apart.
 GemmOperand<float> spread(Arena& arena, GemmOperand<float> x, std::int64_t rows, std::int64_t columns) {
-  const std::int64_t stride = ((columns + kCacheLine - 1) / kCacheLine | 1) * kCacheLine;
+  const std::int64_t stride = ((columns + kFloatsOfCacheLine - 1) / kFloatsOfCacheLine | 1) * kFloatsOfCacheLine;
   float* copy = arena.tensor<float>({rows, stride}).data();
   for (std::int64_t row = 0; row < rows; ++row)
     std::memcpy(copy + row * stride, x.data + row * x.stride, static_cast<std::size_t>(columns) * sizeof(float));
   return {copy, stride, x.transposed};
 }
 
-/// Spreads the operands of a product (see gemm_onednn()) whose stored rows compete for the same places of the cache, if
+/// Spreads the operands of a product (see gemm_onednn()) whose stored rows compete for the same sets of the cache, if
 /// the product is so large that it gains more than the copy costs: a copy of B costs 1/m of the product, a copy of A
-/// 1/n. The first-level cache has places for the 4,096 bytes of 64 lines, times the number of its ways. Rows that begin
-/// 512 bytes apart, or a multiple of this, therefore share 8 places or fewer, and the kernel, which reads a few numbers
-/// from each of many rows, loses a line before it has read the rest of it. The bounds are those at which a Zen 3 gains.
-/// A kernel reads only A^T and B in this way; it also gains from B^T if all rows share one place.
+/// 1/n. The first-level cache has 64 sets of lines of 64 bytes. Rows that begin 512 bytes apart, or a multiple of this,
+/// therefore share at most 8 of the sets. The kernel reads a few numbers from each of many rows, so that a line is
+/// replaced before the rest of it is read. The bounds are those at which a Zen 3 gains. A kernel reads only A^T and B
+/// in this way; it also gains from B^T if all rows share one set.
 void spread_where_worthwhile(Arena& arena, std::int64_t m, std::int64_t n, std::int64_t k, GemmOperand<float>& a,
                              GemmOperand<float>& b) {
   const bool weight_gradient = a.transposed;
@@ -104,6 +104,8 @@ std::string onednn_description() {
         return "AVX";
       case dnnl::cpu_isa::avx2:
         return "AVX2";
+      case dnnl::cpu_isa::avx2_vnni:
+        return "AVX2 VNNI";
       case dnnl::cpu_isa::avx512_core:
         return "AVX-512";
       case dnnl::cpu_isa::avx512_core_vnni:

@@ -8,7 +8,7 @@ namespace heed {
 
 void PreparedWeights::begin(std::span<const float> parameters) {
   parameters_ = parameters;
-  ++update_;
+  ++version_;
 }
 
 const std::uint32_t* PreparedWeights::tiles(std::int64_t k, std::int64_t n, GemmOperand<float> b) {
@@ -18,12 +18,12 @@ const std::uint32_t* PreparedWeights::tiles(std::int64_t k, std::int64_t n, Gemm
     const std::lock_guard lock(lookup_);
     return weights_[{b.data - first, k, n, b.stride, b.transposed}];
   }();
-  if (weight.update.load(std::memory_order_acquire) != update_) {
-    const std::lock_guard lock(weight.being_made);
-    if (weight.update.load(std::memory_order_relaxed) != update_) {
+  if (weight.version.load(std::memory_order_acquire) != version_) {
+    const std::lock_guard lock(weight.preparing);
+    if (weight.version.load(std::memory_order_relaxed) != version_) {
       weight.tiles.resize(static_cast<std::size_t>(bfloat16_tile_words(k, n)));
       bfloat16_tiles(weight.tiles.data(), k, n, b);
-      weight.update.store(update_, std::memory_order_release);
+      weight.version.store(version_, std::memory_order_release);
     }
   }
   return weight.tiles.data();

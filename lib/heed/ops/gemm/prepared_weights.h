@@ -14,8 +14,8 @@ namespace heed {
 
 /// The weights of a training as the right matrices of bfloat16 products, rounded and laid out in tiles (see
 /// gemm_bfloat16.h). All threads of an update read the same weights, once for each part of the batch. The first thread
-/// that needs a weight prepares it, in the memory of the last update, and all other products of the update find it
-/// here. In inference, where weights do not change, PackedParameters keeps them.
+/// that needs a weight prepares it, in the memory that held the weight in the update before. All other products of the
+/// update read what this thread has prepared. In inference, where weights do not change, PackedParameters keeps them.
 class PreparedWeights {
  public:
   /// Begins an update, or a validation: `parameters` are the weights, which do not change until the next call, and the
@@ -37,13 +37,13 @@ class PreparedWeights {
     auto operator<=>(const Key&) const = default;
   };
   struct Weight {
-    std::mutex being_made;
-    std::atomic<std::int64_t> update = 0;  // the update for which the tiles were made
+    std::mutex preparing;
+    std::atomic<std::int64_t> version = 0;  // the version_ for which the tiles were made
     AlignedVector<std::uint32_t> tiles;
   };
 
   std::span<const float> parameters_;
-  std::int64_t update_ = 0;
+  std::int64_t version_ = 0;  // the number of calls of begin()
   mutable std::mutex lookup_;
   std::map<Key, Weight> weights_;
 };
