@@ -41,6 +41,28 @@ TEST_CASE("weighted_sum: what a loop gives; wrong shapes are named") {
                        "internal: weighted_sum: x has shape [3, 14], expected [3, 15]", Error);
 }
 
+TEST_CASE("scaled and multiplied numbers that are added to others have the same bits at any place of an array") {
+  Arena arena;
+  CpuContext device{arena};
+  const Shape shape{47};
+  const auto filled = [&](float value) {
+    const Tensor<float> out = arena.tensor<float>(shape);
+    std::fill_n(out.data(), out.size(), value);
+    return out;
+  };
+  for (float value = 0.1F; value < 3; value += 0.17F) {  // a fused operation rounds only some of these in another way
+    const Tensor<float> x = filled(value), scaled = filled(0.7F), multiplied = filled(0.7F);
+    scale_into<float>(device, x, 0.3F, 1, scaled);
+    multiply_into<float>(device, x, filled(0.3F), 1, multiplied);
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      CAPTURE(value);
+      CAPTURE(i);
+      CHECK(scaled[i] == scaled[0]);
+      CHECK(multiplied[i] == multiplied[0]);
+    }
+  }
+}
+
 TEST_CASE("add, multiply, scale, sum: what a loop gives, on every instruction set; wrong shapes are named") {
   Training<float> t;
   const auto a = t.normal({3, 15}), b = t.normal({3, 15});

@@ -14,21 +14,22 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
+// A product and a sum are one operation, MulAdd(), where both are needed: if the compiler fused them in whole vectors
+// alone, an element would have other bits at the end of an array.
+
 template <class T>
 void multiply_arrays(const T* a, const T* b, T beta, T* to, std::int64_t n) {
   for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
-    auto v = hn::Mul(load(d, a + i), load(d, b + i));
-    if (beta != 0) v = hn::Add(v, load(d, to + i));
-    store(v, d, to + i);
+    const auto x = load(d, a + i), y = load(d, b + i);
+    store(beta != 0 ? hn::MulAdd(x, y, load(d, to + i)) : hn::Mul(x, y), d, to + i);
   });
 }
 
 template <class T>
 void scale_arrays(const T* x, T factor, T beta, T* to, std::int64_t n) {
   for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
-    auto v = hn::Mul(load(d, x + i), hn::Set(d, factor));
-    if (beta != 0) v = hn::Add(v, load(d, to + i));
-    store(v, d, to + i);
+    const auto v = load(d, x + i), f = hn::Set(d, factor);
+    store(beta != 0 ? hn::MulAdd(v, f, load(d, to + i)) : hn::Mul(v, f), d, to + i);
   });
 }
 
