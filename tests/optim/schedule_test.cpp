@@ -47,6 +47,13 @@ TEST_CASE("linear and cosine go from the end of the warm-up down to zero at the 
   CHECK(cosine.rate(1001, 1) == Approx(0));
 }
 
+TEST_CASE("a training that ends with its warm-up ends at the peak") {
+  for (const auto& [kind, name] : EnumNames<ScheduleKind>::values) {
+    CAPTURE(name);
+    CHECK(Schedule{kind, 0.5, 5}.rate(5, 4.0 / 5) == Approx(0.5));
+  }
+}
+
 TEST_CASE("constant stays") {
   CHECK(Schedule{ScheduleKind::constant, 0.005, 0}.rate(123456, 0.9) == 0.005);
 }

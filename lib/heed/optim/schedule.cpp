@@ -18,6 +18,7 @@ double Schedule::rate(std::int64_t step, double progress) const {
     case ScheduleKind::cosine:
       break;
   }
+  if (step == warmup) return peak;  // even if the training ends with this update
   // `progress` is the fraction of the whole training that is done. `start` is the value of `progress` at the end of the
   // warm-up, estimated as if all updates so far had made equal progress. `rest` is the done fraction of the training
   // after the warm-up.
