@@ -70,6 +70,14 @@ expect 2 '' 'translate: --alignment: rnn.h5 is a model of the task rnn, which ha
 expect 0 '*||| *' '' "$translate" -q -m kind.h5 -i source --alignment
 expect 0 '*decoder attention, layer 1*' '' "$inspect" -q -m kind.h5 -i source --kind decoder --format heatmap --ascii
 
+# A validation translates no more than a model with a limited number of positions can write, as translate does.
+for kind in '' '--transformer-decoder-autoreg none'; do
+  # shellcheck disable=SC2086  # $kind is no option or two words
+  expect 0 '' '' "$train" "${options[@]}" $kind --task transformer-tiny --dim-emb 16 --transformer-heads 2 --enc-depth 1 --dec-depth 1 \
+    --transformer-positions learned --max-positions 20 --max-length 20 --valid-sets source target --after 4u -m positions.h5
+  rm -f positions.h5
+done
+
 # Options belong to tasks.
 expect 0 '*--rnn-context init|every-step*' '' "$train" --task rnn --help
 expect 0 '*--attention dot|additive*' '' "$train" --help --task rnn-attention

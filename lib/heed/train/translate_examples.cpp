@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <memory>
 #include <numeric>
 
@@ -33,9 +34,13 @@ std::vector<std::string> translate_examples(const Model<float>& model, Parameter
   std::vector<std::string> out(order.size());
   std::atomic<std::size_t> next = first;
   const auto packed = std::make_shared<PackedParameters<float>>(parameters);
+  // The most pieces of a translation without `</s>`. Models with learned or fixed positions have a limit.
+  const int longest = std::max(1, longest_sequence(model.config()).value_or(INT_MAX) - 1);
   pool.run([&](int) {
     Decoder decoder(model, parameters, precision, packed);
-    const SearchOptions options{.beam_size = 1};
+    SearchOptions options{.beam_size = 1};
+    if (trees) options = without_length_limit(options);
+    options.max_output_length = std::min(options.max_output_length, longest);
     Batch batch;
     for (std::size_t index; (index = next.fetch_add(stride)) < batches && interrupts.signal() == 0;) {
       const std::size_t begin = index * kSentences;
@@ -43,13 +48,16 @@ std::vector<std::string> translate_examples(const Model<float>& model, Parameter
       examples.fill(std::span(order).subspan(begin, end - begin), batch);
       std::vector<int> words;
       for (std::size_t i = begin; trees && i < end; ++i)
-        words.push_back(static_cast<int>(trees->words[static_cast<std::size_t>(order[i])].size()));
-      const auto found = trees ? parse(decoder, batch.source, words, trees->pieces, without_length_limit(options))
+        words.push_back(static_cast<int>(std::min<std::size_t>(trees->words[static_cast<std::size_t>(order[i])].size(),
+                                                               static_cast<std::size_t>(longest))));
+      const auto found = trees ? parse(decoder, batch.source, words, trees->pieces, options)
                                : decoder.translate(batch.source, options);
       for (std::size_t i = begin; i < end; ++i) {
         if (found[i - begin].empty()) continue;
         const auto& ids = found[i - begin].front().ids;
         const auto example = static_cast<std::size_t>(order[i]);
+        // A tree has all words of its sentence, so that there is none of a sentence that is too long for the model.
+        if (trees && trees->words[example].size() > static_cast<std::size_t>(longest)) continue;
         out[example] = trees    ? tree_of_linear(target.join(ids), trees->words[example])
                        : tokens ? target.join(ids)
                                 : target.decode(ids);
