@@ -30,9 +30,13 @@ expect 0 '' '' "$train" "${adapt[@]}" -m parts.h5 --after 12u
 mv away.h5 general.h5
 same_parameters whole.h5 parts.h5 "a training in two parts"
 "$train" "${adapt[@]}" --pretrained-model before.h5 -m parts.h5 --after 12u --learn-rate 1e-30 >/dev/null 2>err
-grep -q 'warning: --pretrained-model was general.h5 and is now before.h5: ' err || fail "another model: $(cat err)"
+grep -q 'warning: --pretrained-model before.h5 has no effect: the training in parts.h5 has begun with general.h5 (name another file with -m ' err ||
+  fail "another model: $(cat err)"
 "$train" -q "${options[@]}" -t mine.en mine.fr -v vocab --dropout 0.2 -m fresh.h5 --after 12u || fail "without the model: exit $?"
 other_parameters fresh.h5 whole.h5 "--pretrained-model changes nothing"
+"$train" "${adapt[@]}" -m fresh.h5 --after 13u >/dev/null 2>err || fail "a model for a training that has begun: exit $?"
+grep -q 'warning: --pretrained-model general.h5 has no effect: the training in fresh.h5 has begun without a model ' err || fail "begun without: $(cat err)"
+grep -q 'differ from that of an uninterrupted run' err && fail "a model that is not read changes the result: $(cat err)"
 
 # Trainings that began with one model can be averaged, also those with another dropout.
 expect 0 '' '' "$train" -q --average whole.h5 still.h5 -o average.h5

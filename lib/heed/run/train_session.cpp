@@ -304,13 +304,13 @@ const std::string* TrainSession::stored_setting(const std::string& name) const {
 }
 
 /// Returns the settings that decide the result of training: options, and the fingerprint of the training text. A
-/// training that goes on does not read the pretrained model, which therefore need not be given again.
+/// training that goes on does not read the pretrained model, and keeps the name of the one with which it began.
 std::vector<RunSetting> TrainSession::settings() const {
   TrainOptions copy = options_;
   const std::string* const pretrained_before = stored_setting(kPretrained);
-  const std::string pretrained = !options_.pretrained_model.empty() ? options_.pretrained_model
-                                 : pretrained_before                ? *pretrained_before
-                                                                    : kNotSet;
+  const std::string pretrained = pretrained_before                               ? *pretrained_before
+                                 : resumed_ || options_.pretrained_model.empty() ? kNotSet
+                                                                                 : options_.pretrained_model;
   const FieldList all = FieldList::of(copy);
   std::vector<RunSetting> out = {
       {kWindow, text_of(*all.find("shuffle-window")), true},
@@ -338,6 +338,16 @@ std::vector<RunSetting> TrainSession::settings() const {
   add(FieldList::of(copy.optimizer), FieldList::of(defaults.optimizer));
   if (optimizer_.schedule.needs_end()) out.push_back({"--after", options_.run.after});
   return out;
+}
+
+/// Warns where the training has begun without the model of --pretrained-model, which is not read any more.
+void TrainSession::warn_of_unread_model() {
+  const std::string* const stored = stored_setting(kPretrained);
+  const std::string before = stored ? *stored : kNotSet, &given = options_.pretrained_model;
+  if (!given.empty() && given != before)
+    log_.warn("--pretrained-model " + given + " has no effect: the training in " + options_.model + " has begun " +
+              (before == kNotSet ? "without a model" : "with " + before) +
+              " (name another file with -m to begin a new training)");
 }
 
 /// Forgets the scores of earlier validations where they are those of another text. A file of an older heed does not
@@ -470,6 +480,7 @@ void TrainSession::plan() {
     take_rates_from(run_->state);
     set_rates();
     forget_other_validations();
+    warn_of_unread_model();
     check_resumable(options_.model, *run_, new_checkpoint(), settings(), log_);
   } else {
     set_rates();
