@@ -16,6 +16,18 @@ small=(--task transformer-tiny --enc-depth 1 --dec-depth 1 --dim-emb 16 --transf
 expect 0 '' '*train: saved m.h5 after update *finished: --after 2e is reached' \
   "$train" "${small[@]}" -t a.en a.fr.gz -v vocab -m m.h5 --after 2e --plot curve.svg
 [ -s curve.svg ] || fail "no curve.svg"
+# A report has the learning rate of the update that it names.
+expect 0 $'*\tlearning_rate\t*\nupdate\t1\t*\t0.1\t*' '' "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m rate.h5 --after 1u \
+  --optimizer sgd -l 0.1 --lr-schedule linear --lr-warmup 0 --log-format tsv
+# A picture that cannot be written does not end a training; after its end, the error is the program's.
+mkdir pictures
+"$train" "${small[@]}" -t a.en a.fr -v vocab -m long.h5 --after 300u --disp-freq 1u --plot pictures/curve.svg 2>err &
+training=$!
+for ((i = 0; i < 600; ++i)); do [ ! -e pictures/curve.svg ] || break; sleep 0.05; done
+mv pictures gone
+wait "$training" && fail "a lost picture is no error"
+[ "$(grep -c 'warning: pictures/curve.svg: .*(the training goes on, and tries again to draw the picture)' err)" -eq 1 ] &&
+  grep -q 'saved long.h5 after update 300' err && grep -q '^train: pictures/curve.svg: ' err || fail "a lost picture: $(tail -n 5 err)"
 expect 0 'event?update?epoch*update?2?*saved?*finished?*' '' \
   bash -c "'$train' ${small[*]} -q --tsv - -v vocab -m n.h5 --after 2e --log-format tsv --disp-freq 1u <a.tsv"
 if command -v h5diff >/dev/null; then h5diff m.h5 n.h5 /parameters /parameters || fail "a TSV gives another model"; fi

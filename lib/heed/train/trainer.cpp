@@ -121,9 +121,10 @@ void Trainer::submit_update() {
   shards_.clear();
   for (std::int64_t i = state().batch; i < end; ++i) cut_into_shards(*examples_, (*batches_)[i], shards_);
   const DropoutKey dropout{state().seed, static_cast<std::uint64_t>(state().updates)};
-  step_->submit(*examples_, shards_, batch_options_.loss(), dropout,
-                state().optimizer_step + std::ssize(submitted_) + 1, learning_rate());
   Submitted update;
+  update.learning_rate = learning_rate();
+  step_->submit(*examples_, shards_, batch_options_.loss(), dropout,
+                state().optimizer_step + std::ssize(submitted_) + 1, update.learning_rate);
   update.target_tokens_before = state().target_tokens;
   update.first_line = examples_->line(shards_[0].examples[0]);
   state().batch = end;
@@ -143,6 +144,7 @@ void Trainer::count_update(const Submitted& update, const UpdateStep::Result& re
   add_to_history(state(), update.after.updates, update.epochs, result.sums.negative_log_likelihood, result.sums.tokens);
   shown_sums_ += result.sums;
   last_norm_ = result.gradient_norm;
+  last_learning_rate_ = update.learning_rate;
 }
 
 /// Collects the results of submitted updates until only `left` are not known. After an update that was not applied, the
@@ -298,7 +300,7 @@ UpdateReport Trainer::make_report(const TrainingProgress& now) {
   report.cross_entropy = shown_sums_.negative_log_likelihood / tokens;
   if (shown_sums_.alignment.queries > 0) report.alignment = shown_sums_.alignment.loss / shown_sums_.alignment.queries;
   report.accuracy = static_cast<double>(shown_sums_.correct) / tokens;
-  report.learning_rate = learning_rate();
+  report.learning_rate = last_learning_rate_;
   report.gradient_norm = last_norm_;
   const double seconds = now.seconds - shown_progress_.seconds;
   report.tokens_per_second = seconds > 0 ? static_cast<double>(shown_sums_.target_tokens) / seconds : 0;
@@ -313,7 +315,7 @@ void Trainer::show_report(const TrainingProgress& now) {
   parts_.reporter.update(make_report(now));
   shown_sums_ = {};
   shown_progress_ = now;
-  plot();
+  try_to_plot();
 }
 
 bool Trainer::report_is_due(const TrainingProgress& before, const TrainingProgress& now) const {
@@ -361,7 +363,7 @@ bool Trainer::validate() {
   }
   state().validations.push_back({state().updates, now.epochs, scores});
   parts_.reporter.validation(now, metrics, scores, better, seconds_since(start));
-  plot();
+  try_to_plot();
   return true;
 }
 
@@ -376,6 +378,17 @@ void Trainer::plot() {
   for (const auto& [model, other] : parts_.compared) trainings.emplace_back(model, &other);
   trainings.emplace_back(parts_.path, &state());
   plot_comparison(trainings, options_.plot);
+}
+
+/// Draws the picture in the middle of a training, which goes on where the picture cannot be written.
+void Trainer::try_to_plot() {
+  try {
+    plot();
+    plot_failed_ = false;
+  } catch (const Error& error) {
+    if (!std::exchange(plot_failed_, true))
+      parts_.log.warn(std::string(error.what()) + " (the training goes on, and tries again to draw the picture)");
+  }
 }
 
 /// Saves the model and the state, with `keep` also as a kept model, or at the end of a training with --average-last the

@@ -84,6 +84,7 @@ class Trainer {
     double epochs = 0;                      // the epochs that are done after the update, with a fraction
     std::int64_t target_tokens_before = 0;  // the target tokens of the training before the update
     std::int64_t sentences = 0, first_line = 0;
+    double learning_rate = 0;
   };
 
   TrainingState& state() { return parts_.run.state; }
@@ -124,6 +125,7 @@ class Trainer {
   void next_window_if_done();
   bool publish_average();
   void plot();
+  void try_to_plot();
 
   Parts parts_;
   Communicator& ranks_;
@@ -149,7 +151,9 @@ class Trainer {
   // The sums (loss, number of tokens, ...) over the updates since the last progress report.
   LossSums shown_sums_;
   TrainingProgress shown_progress_;
-  double last_norm_ = 0;
+  // The norm of the gradient of the last update that was applied, and its learning rate.
+  double last_norm_ = 0, last_learning_rate_ = 0;
+  bool plot_failed_ = false;  // whether the last picture could not be written
   Clock::time_point status_shown_;
   const InterruptGuard* interrupts_ = nullptr;  // of run()
 };
