@@ -51,6 +51,13 @@ ranks 3 "$train" "${files[@]}" "${options[@]}" -j 1 --after 1e -m log.h5 --log-f
 [ "$(grep -c 'on 3 ranks of 1 thread' log)" -eq 1 ] || fail "the log: $(cat log)"
 [ "$(grep -c '^event' records)" -eq 1 ] && [ "$(cut -f 1 records | grep -c finished)" -eq 1 ] || fail "the records: $(cat records)"
 
+# One rank's help.
+for option in --help --version --dump-config; do
+  "$train" "$option" >alone
+  expect 0 '*' '' ranks 3 "$train" "$option"
+  cmp stdout alone || fail "$option on three ranks: not what one process writes"
+done
+
 # Killed and interrupted on four ranks, continued on two and on one. long: a training that takes long enough to be met;
 # mpirun waits for a second before it passes a signal on.
 long=("${files[@]}" "${options[@]}" -j 1 --save-freq 10u --valid-freq 50e --after 600e)
