@@ -112,6 +112,11 @@ parse other
 : >stubs/whole
 parse other || fail "parse: exit $?, $(cat parse.out)"
 cmp -s parser/both.trees <(printf 'tree\nthree\n') || fail "parse: the second parser learns from $(cat parser/both.trees)"
+# With the same sentences it is done; the parser of these sentences does not stand for one of others.
+parse other || fail "parse again: exit $?, $(cat parse.out)"
+SENTENCES=text expect 1 '' "parse: $PWD/parser has a parser of other SENTENCES (name another WORK)" "$scripts/parse" trees trees parser </dev/null
+cmp -s parser/both.trees <(printf 'tree\nthree\n') && cmp -s parser/sentences.words other || fail "parse loses the trees of other sentences"
+parse other || fail "parse after other sentences: exit $?, $(cat parse.out)"
 SENTENCES=none expect 1 '' "parse: no $PWD/none (*" "$scripts/parse" trees trees parser </dev/null
 
 # --- multi30k best: when a teacher fails, the other one saves its state, which takes a while, before the script ends
@@ -148,4 +153,5 @@ for name in demo demo-images; do
 done
 for name in model-of-mine mine; do [ "$(cat home/$name.h5 2>&1)" = mine ] || fail "the demos remove $name.h5"; done
 for name in model caption shape; do [ "$(cat home/$name.h5)" = made ] || fail "$name.h5 is not made anew"; done
+
 finish
