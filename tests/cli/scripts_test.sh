@@ -11,7 +11,7 @@ stub() {
   cat >stubs/stub <<'PROGRAM'
 #!/bin/bash
 cat >/dev/null
-echo "${0##*/} $*" >>"$HEED_BIN/calls"
+echo "${0##*/} $*" >>"${0%/*}/calls"
 while [ $# -gt 1 ]; do
   case ${0##*/}$1 in train-m | *-o) echo made >"$2" ;; esac
   shift
@@ -68,6 +68,18 @@ expect 0 '*all four right: 0 of 2 seeds' '*' "$scripts/textbook-demo" pairs.tsv 
 "$scripts/family" norms tables </dev/null >/dev/null 2>&1  # the table needs what train writes
 grep -qF -- "-o $PWD/tables/vocab" stubs/calls || fail "family: $(head -n 1 stubs/calls)"
 
+# --- HEED_BIN is relative to the current folder, too
+printf 'tree\n' >trees
+for part in train val test_2016_flickr; do for side in en de; do echo a | gzip >$part.$side.gz; done; done
+for arguments in 'cifar10 vit images elsewhere' 'family norms elsewhere' 'multi30k published . elsewhere' 'parse trees trees elsewhere' \
+  'textbook-demo pairs.tsv' 'wmt14 rehearsal . elsewhere'; do
+  : >stubs/calls
+  # shellcheck disable=SC2086 # the words of $arguments are the script and its arguments
+  HEED_BIN=stubs "$scripts/"$arguments </dev/null >said 2>&1
+  grep -q '^build-vocab \|^train ' stubs/calls || fail "HEED_BIN=stubs $arguments: $(cat said)"
+  rm -rf elsewhere
+done
+
 # --- parse: an interrupted translation of the raw text goes on, unless the text is another
 cat >stubs/tokenize <<'PROGRAM'
 #!/bin/bash
@@ -98,7 +110,6 @@ while [ $# -gt 0 ]; do
   shift
 done
 PROGRAM
-printf 'tree\n' >trees
 printf 'one\n \ntwo\n' >text
 printf 'three\n' >other
 parse() { SENTENCES=$1 "$scripts/parse" trees trees parser >parse.out 2>&1 </dev/null; }
@@ -121,7 +132,6 @@ SENTENCES=none expect 1 '' "parse: no $PWD/none (*" "$scripts/parse" trees trees
 
 # --- multi30k best: when a teacher fails, the other one saves its state, which takes a while, before the script ends
 stub translate tokenize
-for part in train val test_2016_flickr; do for side in en de; do echo a | gzip >$part.$side.gz; done; done
 cat >stubs/train <<'PROGRAM'
 #!/bin/bash
 case "$*" in
