@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests what the scripts that train on raw data do with paths, with an interruption, and with the user's files. Programs of
-# heed's names that compute nothing stand for heed's programs.
+# Tests what the scripts that train on raw data do with paths, with an interruption, and with the user's files, and that each
+# script says how to use it. Programs of heed's names that compute nothing stand for heed's programs.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 scripts=$HEED_SOURCE/scripts
 export HEED_BIN=$PWD/stubs
@@ -164,4 +164,21 @@ done
 for name in model-of-mine mine; do [ "$(cat home/$name.h5 2>&1)" = mine ] || fail "the demos remove $name.h5"; done
 for name in model caption shape; do [ "$(cat home/$name.h5)" = made ] || fail "$name.h5 is not made anew"; done
 
+# --- --help: the first lines of a script, and no more
+mkdir helped
+cp -r "$scripts" helped/
+for name in apt-get cmake dpkg dpkg-query sudo; do printf '#!/bin/sh\nexit 9\n' >tools/$name && chmod +x tools/$name; done
+find helped | sort >before
+cd helped || exit 1
+for script in scripts/*; do
+  [ -f "$script" ] && [ "$script" != scripts/distillation.mk ] || continue
+  [[ $(head -n 1 "$script") != *python3 ]] || command -v python3 >/dev/null || continue
+  for option in -h --help; do
+    expect 0 '*usage: *' '' "$script" "$option" </dev/null
+    [[ $(head -n 1 "$script") != *bash ]] || sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$script" | cmp - stdout || fail "$script $option: $(cat stdout)"
+  done
+  rm stdout stderr
+done
+cd .. || exit 1
+find helped | sort | cmp - before || fail "--help makes files"
 finish
