@@ -4,7 +4,7 @@
 #   2. the teacher translates the sources of the corpus, with a beam of 5: the distilled corpus;
 #   3. with SAMPLES=N, a model of the other direction is trained, and samples N more sources for each target of the corpus;
 #      the teacher translates these too;
-#   4. the student is trained on all sources with the teacher's translations;
+#   4. the student, WORK/student0.h5 or WORK/studentN.h5, is trained on all sources with the teacher's translations;
 #   5. both translate the test part, line by line as for a user who waits: the table has BLEU and milliseconds.
 #
 # usage: make -f scripts/distillation.mk [VARIABLE=VALUE...]
@@ -51,13 +51,16 @@ train = $(FOLDER)/$(TRAIN)
 valid = $(FOLDER)/$(VALID).$(S)$(GZ) $(FOLDER)/$(VALID).$(T)$(GZ)
 reverse_valid = $(FOLDER)/$(VALID).$(T)$(GZ) $(FOLDER)/$(VALID).$(S)$(GZ)
 samples := $(foreach n,$(shell seq $(SAMPLES)),$(WORK)/sampled$(n))
+# Each number of samples has lessons and a student of its own, so that the same WORK serves all of them.
+lesson = $(WORK)/lesson$(words $(samples))
+student = $(WORK)/student$(words $(samples))
 learn_pieces = build-vocab --type bpe $(PIECES) --lowercase --normalize-punctuation
 source = $(FOLDER)/$(TEST).$(S)$(GZ)
 reference = $(FOLDER)/$(TEST).$(T)$(GZ)
 
 .DELETE_ON_ERROR:
 .PHONY: compare
-compare: $(WORK)/teacher $(WORK)/student
+compare: $(WORK)/teacher $(student)
 	@printf '%-36s %6s %8s\n' model BLEU ms/line
 	@measure() { \
 	  name=$$1; shift; \
@@ -67,7 +70,7 @@ compare: $(WORK)/teacher $(WORK)/student
 	}; \
 	measure 'teacher, beam of 5' -m $(WORK)/teacher.h5 -b 5; \
 	for n in $(CANDIDATES); do \
-	  measure "student, $(ITERATIONS) iterations, $$n lengths" -m $(WORK)/student.h5 --iterations $(ITERATIONS) --length-candidates $$n; \
+	  measure "student, $(ITERATIONS) iterations, $$n lengths" -m $(student).h5 --iterations $(ITERATIONS) --length-candidates $$n; \
 	done
 
 $(WORK)/vocab:
@@ -78,7 +81,7 @@ $(WORK)/reverse.vocab:
 	mkdir -p $(WORK)
 	$(learn_pieces) --language $(T),$(S) $(train).$(T)$(GZ) $(train).$(S)$(GZ) -o $@
 
-# The empty files teacher, reverse and student say that a training is finished; the model file exists before.
+# The empty files teacher, reverse, student0 and so on say that a training is finished; the model file exists before.
 $(WORK)/teacher: $(WORK)/vocab
 	train -t $(train).$(S)$(GZ) $(train).$(T)$(GZ) --valid-sets $(valid) -v $< -m $@.h5 $(COMMON) $(TEACHER) --after $(TEACHER_LENGTH)
 	touch $@
@@ -104,13 +107,13 @@ $(WORK)/sampled%.$(T): $(WORK)/teacher $(WORK)/sampled%.$(S)
 	$(begin)
 	translate -m $<.h5 -b 5 -i $(WORK)/sampled$*.$(S) -o $@ --resume
 
-$(WORK)/lesson.$(S): $(samples:=.$(S))
+$(lesson).$(S): $(samples:=.$(S))
 	mkdir -p $(WORK)
 	gzip -cdf $(train).$(S)$(GZ) $^ > $@
 
-$(WORK)/lesson.$(T): $(WORK)/distilled.$(T) $(samples:=.$(T))
+$(lesson).$(T): $(WORK)/distilled.$(T) $(samples:=.$(T))
 	cat $^ > $@
 
-$(WORK)/student: $(WORK)/lesson.$(S) $(WORK)/lesson.$(T)
+$(student): $(lesson).$(S) $(lesson).$(T)
 	train -t $^ --valid-sets $(valid) -v $(WORK)/vocab -m $@.h5 $(COMMON) $(STUDENT) --after $(STUDENT_LENGTH)
 	touch $@

@@ -6,9 +6,12 @@ distribution is 1 - Phi(w sqrt 2) = erfc(w) / 2 = exp(-w^2) t Q(u) / 2 for w >= 
 - 1. Q is smooth on -1 <= u <= 1, and the polynomials approximate Q.
 """
 
+import argparse
 import pathlib
 
-import mpmath as mp
+argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+
+import mpmath as mp  # noqa: E402
 
 mp.mp.dps = 60
 

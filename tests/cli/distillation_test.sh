@@ -8,8 +8,9 @@ for part in train:300 valid:20 test:20; do
   for side in en fr; do head -n "${part#*:}" "$HEED_SOURCE/data/${part%:*}.$side" | gzip >"${part%:*}.$side.gz"; done
 done
 small='--enc-depth 1 --dec-depth 1 --dim-emb 16 --transformer-dim-ffn 16 -j 2 --mini-batch-words 500 -q'
+# run [SAMPLES]
 run() {
-  make -s -f "$HEED_SOURCE/scripts/distillation.mk" FOLDER=. GZ=.gz WORK=work PIECES='--max-size 300' TEACHER_LENGTH=4u STUDENT_LENGTH=4u SAMPLES=2 \
+  make -s -f "$HEED_SOURCE/scripts/distillation.mk" FOLDER=. GZ=.gz WORK=work PIECES='--max-size 300' TEACHER_LENGTH=4u STUDENT_LENGTH=4u SAMPLES="${1:-2}" \
     TEACHER="--task transformer-tiny $small" STUDENT="--task transformer-tiny --transformer-decoder-autoreg none $small" CANDIDATES='1 2' >out 2>err
 }
 run || fail "make: exit $?, $(cat err)"
@@ -19,18 +20,18 @@ for name in 'teacher, beam of 5' 'student, 4 iterations, 1 lengths' 'student, 4 
 done
 [ "$(wc -l <work/distilled.fr)" -eq 300 ] || fail "the distilled corpus has $(wc -l <work/distilled.fr) lines"
 # The student learns from the corpus and two samples of each line, all translated by the teacher.
-for part in en fr; do [ "$(wc -l <work/lesson.$part)" -eq 900 ] || fail "lesson.$part has $(wc -l <work/lesson.$part) lines"; done
-cmp -s <(tail -n 300 work/lesson.en) work/sampled2.en || fail "the samples are not at the end of the lesson"
+for part in en fr; do [ "$(wc -l <work/lesson2.$part)" -eq 900 ] || fail "lesson2.$part has $(wc -l <work/lesson2.$part) lines"; done
+cmp -s <(tail -n 300 work/lesson2.en) work/sampled2.en || fail "the samples are not at the end of the lesson"
 cmp -s work/sampled1.en work/sampled2.en && fail "both samples are the same"
 # Again, only the comparison is done.
 touch -d '2000-01-01' mark
-cp -p work/student.h5 before.h5
+cp -p work/student2.h5 before.h5
 run || fail "make again: exit $?, $(cat err)"
-[ work/student.h5 -nt before.h5 ] && fail "the student was trained again"
+[ work/student2.h5 -nt before.h5 ] && fail "the student was trained again"
 # Without the mark of its end, a training goes on: it is finished at once.
-rm work/student
+rm work/student2
 run || fail "make after an interruption: exit $?, $(cat err)"
-[ -e work/student ] || fail "the student's training was not finished: $(cat err)"
+[ -e work/student2 ] || fail "the student's training was not finished: $(cat err)"
 # A translation that is older than its model is made anew, and so is the beginning of one. A beginning that is newer goes on.
 for name in distilled sampled1 sampled2; do cp work/$name.fr $name.expected; done
 echo old >work/distilled.fr
@@ -42,4 +43,12 @@ rm work/sampled2.fr
 run || fail "make with old translations: exit $?, $(cat err)"
 for name in distilled sampled1 sampled2; do cmp -s work/$name.fr $name.expected || fail "$name.fr is not what the teacher translates"; done
 grep -q 'sampled2.fr.partial: goes on after line 3$' err || fail "an interrupted translation does not go on: $(cat err)"
+# Another number of samples has another student, and both stay.
+cp -p work/student2.h5 before.h5
+run 0 || fail "make without samples: exit $?, $(cat err)"
+for part in en fr; do [ "$(wc -l <work/lesson0.$part)" -eq 300 ] || fail "lesson0.$part has $(wc -l <work/lesson0.$part) lines"; done
+[ -e work/student0 ] || fail "no student without samples: $(cat err)"
+cmp -s work/student0.h5 work/student2.h5 && fail "the student without samples is the one with samples"
+run || fail "make with samples again: exit $?, $(cat err)"
+[ work/student2.h5 -nt before.h5 ] && fail "the student was trained again after one without samples"
 finish

@@ -51,6 +51,13 @@ ranks 3 "$train" "${files[@]}" "${options[@]}" -j 1 --after 1e -m log.h5 --log-f
 [ "$(grep -c 'on 3 ranks of 1 thread' log)" -eq 1 ] || fail "the log: $(cat log)"
 [ "$(grep -c '^event' records)" -eq 1 ] && [ "$(cut -f 1 records | grep -c finished)" -eq 1 ] || fail "the records: $(cat records)"
 
+# One rank's help.
+for option in --help --version --dump-config; do
+  "$train" "$option" >alone
+  expect 0 '*' '' ranks 3 "$train" "$option"
+  cmp stdout alone || fail "$option on three ranks: not what one process writes"
+done
+
 # Killed and interrupted on four ranks, continued on two and on one. long: a training that takes long enough to be met;
 # mpirun waits for a second before it passes a signal on.
 long=("${files[@]}" "${options[@]}" -j 1 --save-freq 10u --valid-freq 50e --after 600e)
@@ -97,6 +104,27 @@ head -n 60 valid.en >other/valid.en
 head -n 60 valid.fr >other/valid.fr
 expect 1 '' 'train: rank 1 on * trains something else: there, the validation text*fingerprint is *' \
   ranks 1 "$train" -q "${files[@]}" "${options[@]}" -m new.h5 : -n 1 -wdir "$PWD/other" "$train" -q "${files[@]}" "${options[@]}" -m new.h5
+cp valid.en valid.fr other
+cat train.en train.fr | "$HEED_BIN/build-vocab" -q --type bpe -s 300 >other/vocab || fail "build-vocab failed"
+# elsewhere OPTION...: trains on two ranks, the second of them in the folder other
+elsewhere() {
+  ranks 1 "$train" -q "${files[@]}" "${options[@]}" "$@" : -n 1 -wdir "$PWD/other" "$train" -q "${files[@]}" "${options[@]}" "$@"
+}
+expect 1 '' "train: rank 1 on * trains something else: there, the source vocabulary's checksum is *; on rank 0, the source *" elsewhere -m new.h5
+cp vocab other
+"$train" -q "${files[@]}" "${options[@]}" --after 1u -m trained.h5 || fail "train: exit $?"
+"$train" -q "${files[@]}" "${options[@]}" --after 1u -m other/trained.h5 --seed 2 || fail "train --seed 2: exit $?"
+for model in '--pretrained-model trained.h5 -m new.h5' '--teacher trained.h5 -m new.h5' '-m trained.h5'; do
+  read -ra words <<<"$model"
+  expect 1 '' '*train: rank 1 on * trains something else: there, the checksum of the parameters in trained.h5 is *; on rank 0, the checksum of *' \
+    elsewhere "${words[@]}"
+done
+cp trained.h5 other
+for model in '--pretrained-model trained.h5 -m new.h5' '--teacher trained.h5 -m new.h5' '-m trained.h5'; do
+  read -ra words <<<"$model"
+  expect 0 '' '' elsewhere "${words[@]}" --after 2u
+  rm -f new.h5
+done
 expect 1 '' 'train: rank 1 on * trains something else: there, --valid-freq is 3e; on rank 0, --valid-freq is 1e (*' \
   ranks 1 "$train" -q "${files[@]}" "${options[@]}" -m new.h5 : -n 1 "$train" -q "${files[@]}" "${options[@]}" --valid-freq 3e -m new.h5
 expect 2 '' 'train: several processes train together, which read standard input only as --tsv - (give files)' \

@@ -61,6 +61,19 @@ expect 1 '' 'translate: rank 1 on * translates something else: there, m.h5 has *
   ranks 1 "$translate" "${short[@]}" -i source : -n 1 -wdir "$PWD/other" "$translate" "${short[@]}" -i source
 cp m.h5 other
 ranks 1 "$translate" "${short[@]}" -i source : -n 1 -wdir "$PWD/other" "$translate" "${short[@]}" -i source | cmp - expected || fail "two folders: other bytes"
+# Images that some ranks cannot read: all of them count, and the first of them is named, whichever rank reads it.
+shapes=$HEED_SOURCE/data/shapes
+"$HEED_BIN/train" -q -j 1 -t "$shapes/train.images" "$shapes/train.labels" --task vit --patch-size 8 --dim-emb 16 --enc-depth 1 \
+  --transformer-heads 2 --transformer-dim-ffn 32 --mini-batch 50 --after 1u -m images.h5 || fail "train on images failed"
+(sed -n "1,3s|^|$shapes/|p" "$shapes/test.images"; seq -f 'missing%g.png' 4 24) >some
+expect 0 '*' 'translate: warning: *some:4: *missing4.png: *; lines left empty because their image cannot be read: 21' \
+  ranks 3 "$translate" -m images.h5 -j 1 --on-bad-image empty -i some
+mv stdout labels
+"$translate" -q -m images.h5 -j 1 --on-bad-image empty -i some 2>log | cmp - labels || fail "bad images on three ranks: other bytes"
+for n in $(seq 24); do cp "$shapes/$(sed -n "${n}p" "$shapes/test.images")" "$n.png" && echo "$n.png"; done >all
+cp images.h5 other
+expect 1 '*' 'translate: rank 1: all:*.png: *No such file or directory' \
+  ranks 1 "$translate" -m images.h5 -i all : -n 1 -wdir "$PWD/other" "$translate" -m images.h5 -i all
 mkdir alone
 cp "$translate" alone
 expect 2 '' 'translate: started 2 times by a launcher, but MPI cannot be loaded: *mpi.so: *' \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests what the scripts that train on raw data do with paths, with an interruption, and with the user's files. Programs of
-# heed's names that compute nothing stand for heed's programs.
+# Tests what the scripts that train on raw data do with paths, with an interruption, and with the user's files, and that each
+# script says how to use it. Programs of heed's names that compute nothing stand for heed's programs.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 scripts=$HEED_SOURCE/scripts
 export HEED_BIN=$PWD/stubs
@@ -11,7 +11,7 @@ stub() {
   cat >stubs/stub <<'PROGRAM'
 #!/bin/bash
 cat >/dev/null
-echo "${0##*/} $*" >>"$HEED_BIN/calls"
+echo "${0##*/} $*" >>"${0%/*}/calls"
 while [ $# -gt 1 ]; do
   case ${0##*/}$1 in train-m | *-o) echo made >"$2" ;; esac
   shift
@@ -68,6 +68,18 @@ expect 0 '*all four right: 0 of 2 seeds' '*' "$scripts/textbook-demo" pairs.tsv 
 "$scripts/family" norms tables </dev/null >/dev/null 2>&1  # the table needs what train writes
 grep -qF -- "-o $PWD/tables/vocab" stubs/calls || fail "family: $(head -n 1 stubs/calls)"
 
+# --- HEED_BIN is relative to the current folder, too
+printf 'tree\n' >trees
+for part in train val test_2016_flickr; do for side in en de; do echo a | gzip >$part.$side.gz; done; done
+for arguments in 'cifar10 vit images elsewhere' 'family norms elsewhere' 'multi30k published . elsewhere' 'parse trees trees elsewhere' \
+  'textbook-demo pairs.tsv' 'wmt14 rehearsal . elsewhere'; do
+  : >stubs/calls
+  # shellcheck disable=SC2086 # the words of $arguments are the script and its arguments
+  HEED_BIN=stubs "$scripts/"$arguments </dev/null >said 2>&1
+  grep -q '^build-vocab \|^train ' stubs/calls || fail "HEED_BIN=stubs $arguments: $(cat said)"
+  rm -rf elsewhere
+done
+
 # --- parse: an interrupted translation of the raw text goes on, unless the text is another
 cat >stubs/tokenize <<'PROGRAM'
 #!/bin/bash
@@ -98,7 +110,6 @@ while [ $# -gt 0 ]; do
   shift
 done
 PROGRAM
-printf 'tree\n' >trees
 printf 'one\n \ntwo\n' >text
 printf 'three\n' >other
 parse() { SENTENCES=$1 "$scripts/parse" trees trees parser >parse.out 2>&1 </dev/null; }
@@ -112,11 +123,15 @@ parse other
 : >stubs/whole
 parse other || fail "parse: exit $?, $(cat parse.out)"
 cmp -s parser/both.trees <(printf 'tree\nthree\n') || fail "parse: the second parser learns from $(cat parser/both.trees)"
+# With the same sentences it is done; the parser of these sentences does not stand for one of others.
+parse other || fail "parse again: exit $?, $(cat parse.out)"
+SENTENCES=text expect 1 '' "parse: $PWD/parser has a parser of other SENTENCES (name another WORK)" "$scripts/parse" trees trees parser </dev/null
+cmp -s parser/both.trees <(printf 'tree\nthree\n') && cmp -s parser/sentences.words other || fail "parse loses the trees of other sentences"
+parse other || fail "parse after other sentences: exit $?, $(cat parse.out)"
 SENTENCES=none expect 1 '' "parse: no $PWD/none (*" "$scripts/parse" trees trees parser </dev/null
 
 # --- multi30k best: when a teacher fails, the other one saves its state, which takes a while, before the script ends
 stub translate tokenize
-for part in train val test_2016_flickr; do for side in en de; do echo a | gzip >$part.$side.gz; done; done
 cat >stubs/train <<'PROGRAM'
 #!/bin/bash
 case "$*" in
@@ -148,4 +163,22 @@ for name in demo demo-images; do
 done
 for name in model-of-mine mine; do [ "$(cat home/$name.h5 2>&1)" = mine ] || fail "the demos remove $name.h5"; done
 for name in model caption shape; do [ "$(cat home/$name.h5)" = made ] || fail "$name.h5 is not made anew"; done
+
+# --- --help: the first lines of a script, and no more
+mkdir helped
+cp -r "$scripts" helped/
+for name in apt-get cmake dpkg dpkg-query sudo; do printf '#!/bin/sh\nexit 9\n' >tools/$name && chmod +x tools/$name; done
+find helped | sort >before
+cd helped || exit 1
+for script in scripts/*; do
+  [ -f "$script" ] && [ "$script" != scripts/distillation.mk ] || continue
+  [[ $(head -n 1 "$script") != *python3 ]] || command -v python3 >/dev/null || continue
+  for option in -h --help; do
+    expect 0 '*usage: *' '' "$script" "$option" </dev/null
+    [[ $(head -n 1 "$script") != *bash ]] || sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$script" | cmp - stdout || fail "$script $option: $(cat stdout)"
+  done
+  rm stdout stderr
+done
+cd .. || exit 1
+find helped | sort | cmp - before || fail "--help makes files"
 finish

@@ -57,6 +57,23 @@ for file in train.en.gz train.fr.gz valid.en test.fr; do
   cmp -s "$folder/work/$file" "$fetch/$file" || fail "downloaded archives give another $file"
 done
 
+# Killed while the files of an archive get their place: the next run has all of them or unpacks them again. `mv -t` would move file
+# after file.
+mkdir "$folder/killer"
+cat > "$folder/killer/mv" << 'END'
+#!/bin/bash
+[[ $* == */unpacking* ]] || exec /bin/mv "$@"
+[ "$1" != -t ] || /bin/mv -t "$2" "$3"
+kill -KILL $PPID
+END
+chmod +x "$folder/killer/mv"
+status=0
+{ PATH=$folder/killer:$PATH "$wmt14" rehearsal --dry-run "$HEED_SOURCE/data" "$folder/killed" > "$folder/out" 2>&1; } 2> /dev/null || status=$?
+[ $status -ne 0 ] || fail "no kill while unpacking"
+grep -q '^wmt14: unpack ' "$folder/out" || fail "killed before unpacking: $(cat "$folder/out")"
+"$wmt14" rehearsal --dry-run "$HEED_SOURCE/data" "$folder/killed" > "$folder/out" 2> "$folder/err" || fail "after a kill while unpacking: $(cat "$folder/err")"
+cmp -s "$folder/work/train.fr.gz" "$folder/killed/train.fr.gz" || fail "after a kill while unpacking: another text"
+
 # What goes wrong with archives: no connection, another file than expected, a damaged one.
 mkdir -p "$folder/bin" "$folder/archives"
 printf '#!/bin/sh\nexit 6\n' > "$folder/bin/curl"

@@ -88,5 +88,5 @@ TEST_CASE("running averages lie behind the other parameters, with room for a num
   CHECK_THROWS_WITH_AS(layout.add("bias", {3}, Initialiser::zeros()),
                        "internal: parameter bias is defined after a running average", Error);
   CHECK_THROWS_WITH_AS(layout.add_running("mean", {4}, Initialiser::zeros()),
-                       "internal: parameter mean is defined twice", Error);
+                       "parameter mean is defined twice (give each layer a name of its own)", Error);
 }

@@ -10,7 +10,7 @@ namespace heed {
 
 ParameterId ParameterLayout::add(const std::string& name, const Shape& shape, const Initialiser& initialiser,
                                  bool follows) {
-  if (find(name)) throw Error("internal: parameter " + name + " is defined twice");
+  if (find(name)) throw Error("parameter " + name + " is defined twice (give each layer a name of its own)");
   if (running_ > 0) throw Error("internal: parameter " + name + " is defined after a running average");
   // Alignment of parameters in the flat array, in elements: a float parameter begins at a multiple of 64 bytes.
   constexpr std::int64_t kAlign = 16;

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <string>
 
+#include "heed/dist/communicator.h"
+
 namespace heed {
 
 /// The first of the lines that cannot be used, and what is wrong with it. Many threads may call add() at once.
@@ -18,6 +20,14 @@ class FirstBadLine {
     if (line >= line_) return;
     line_ = line;
     error_ = error;
+  }
+  /// Takes the first such line of all ranks. Collective.
+  void take_first(Communicator& ranks) {
+    const std::int64_t first = ranks.smallest(line_);
+    if (first == kNone) return;
+    for (const std::string& each : ranks.gather(line_ == first ? error_ : ""))
+      if (!each.empty()) error_ = each;
+    line_ = first;
   }
   void forget() { line_ = kNone, error_.clear(); }
 

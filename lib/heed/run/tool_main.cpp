@@ -104,14 +104,14 @@ int tool_main(const ToolInfo& tool, FieldList& fields, const CommonOptions& comm
     open_closed_standard_streams();
     remove_temporary_files_on_signals();
     std::vector<std::string> arguments(argv + 1, argv + argc);
+    const bool writes = !tool.has_ranks || launched_rank() == 0;
     {
-      OutputFile help("-");
+      OutputFile help(writes ? "-" : "/dev/null");
       if (!parse_command_line(tool, fields, std::move(arguments), help.stream())) {
         help.commit();
         return 0;
       }
     }
-    const bool writes = !tool.has_ranks || launched_rank() == 0;
     check_files(tool, fields, writes);
     if (!common.log.empty()) log_file = open_for_appending(common.log);
     Log log(log_file ? *log_file : std::cerr, name, verbosity(common),

@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <limits>
 #include <set>
+#include <sstream>
 
 #include "heed/base/line_io.h"
 #include "heed/base/temporary_name.h"
+#include "heed/checkpoint/integrity.h"
 #include "heed/cost/training_cost.h"
 #include "heed/model/make_model.h"
 #include "heed/ops/gemm/gemm.h"
@@ -71,6 +73,17 @@ std::string digits(std::uint64_t hash) {
   char text[32];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
   return text;
+}
+
+std::string checksum(const TextModel& model) {
+  std::ostringstream out;
+  model.write(out);
+  return std::to_string(Checksum::of(out.view()).crc);
+}
+
+std::string checksum(const ParameterValues<float>& parameters) {
+  const auto bytes = std::as_bytes(std::span(parameters.flat()));
+  return std::to_string(Checksum::of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).crc);
 }
 
 }  // namespace
@@ -358,13 +371,26 @@ void TrainSession::forget_other_validations() {
     forget_validations(run_->state, "the text of --valid-sets", log_);
 }
 
+/// The texts and the vocabularies come first, because the settings depend on them.
 std::string TrainSession::identity() const {
   std::string out, lines;
-  for (const auto& [name, value] : run_->state.settings) out += name + " is " + value + "\n";
+  const auto add = [&](const std::string& name, const std::string& value) { out += name + " is " + value + "\n"; };
+  add("the training text's hash", digits(text_hash_));
+  add("the source vocabulary's checksum", checksum(source_));
+  add("the target vocabulary's checksum", checksum(target_));
+  for (const auto& [name, value] : run_->state.settings) add(name, value);
   for (const std::string& line : valid_lines_) lines += line + '\n';
-  out += "the training text's hash is " + digits(text_hash_) + "\n";
-  out += "the validation text's hash is " + digits(std::hash<std::string>()(lines)) + "\n";
-  return out + "the update to go on after is " + std::to_string(run_->state.updates) + "\n";
+  add("the validation text's hash", digits(std::hash<std::string>()(lines)));
+  add("the update to go on after", std::to_string(run_->state.updates));
+  // Initial parameters that come from the seed are not compared: on processors of different kinds, of which a warning
+  // tells, their last bits may differ.
+  const std::string& loaded = resumed_ ? options_.model : options_.pretrained_model;
+  if (!loaded.empty()) add("the checksum of the parameters in " + loaded, checksum(run_->checkpoint.parameters));
+  if (resumed_)
+    for (const auto& [name, array] : run_->arrays) add("the checksum of " + name + " in " + loaded, checksum(array));
+  for (std::size_t i = 0; i < options_.batch.teacher.size(); ++i)
+    add("the checksum of the parameters in " + options_.batch.teacher[i], checksum(teachers_->parameters(i)));
+  return out;
 }
 
 std::int64_t TrainSession::epoch_tokens() const {

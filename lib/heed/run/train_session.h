@@ -79,8 +79,8 @@ class TrainSession {
   /// single GPU or for CPUs.
   std::string gradient_sum() const;
   Communicator& ranks() const { return ranks_; }
-  /// Returns a description of what all ranks must have in common, one item on each line: the settings, the hashes of
-  /// the texts, and the number of updates that are done. Call plan() first.
+  /// Returns a description of what all ranks must have in common, one item on each line: the texts, the vocabularies,
+  /// the settings, the number of updates that are done, and what was read from model files. Call plan() first.
   std::string identity() const;
   ThreadPool& pool() { return pool_; }
   bool one_vocabulary() const { return options_.vocabularies.size() == 1 && !reads_images(); }

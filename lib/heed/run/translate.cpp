@@ -61,7 +61,7 @@ class TranslateRun {
         stats_(options, translator_, ranks_, pool_, log_) {
     check_options(options, translator_);
     if (const ImageInput* images = translator_.image_input()) {
-      images_.emplace(*images, options.input, input_.name(), options.on_bad_image, bad_line_);
+      images_.emplace(*images, options.input, input_.name(), options.on_bad_image, bad_line_, ranks_.rank());
       longest_ = kNoLimit;
     }
     if (translator_.target().steps().mode == TokenMode::trees) {
@@ -223,6 +223,7 @@ class TranslateRun {
     add_up(ranks_, numbers);
     long_lines_ = numbers[0];
     first_long_ = ranks_.smallest(first_long_);
+    if (images_) images_->add_up(ranks_);
   }
 
   std::vector<std::int32_t> encode(const TextModel& model, const std::string& text, const std::string& file,
@@ -274,11 +275,10 @@ class TranslateRun {
 
   /// Ends the chunk and the input before the first bad line of all ranks, if there is one.
   void end_at_bad_line() {
-    const std::int64_t first = ranks_.smallest(bad_line_.line());
+    bad_line_.take_first(ranks_);
+    const std::int64_t first = bad_line_.line();
     if (first == FirstBadLine::kNone) return;
-    std::string message;
-    for (const std::string& each : ranks_.gather(bad_line_.line() == first ? bad_line_.error() : "")) message += each;
-    input_.end_at(first, Error(message));
+    input_.end_at(first, Error(bad_line_.error()));
     std::erase_if(lines_, [&](const Line& each) { return each.number >= first; });
   }
 

@@ -19,7 +19,7 @@ std::vector<std::size_t> TranslateImages::read(const std::vector<TranslateLine>&
       readable.push_back(i);
     } catch (const Error& error) {
       bad.push_back(i);
-      bad_line_.add(line.number, Error(Position{name_, line.number}, error.what()).what());
+      bad_line_.add(line.number, who_ + Error(Position{name_, line.number}, error.what()).what());
       ++bad_;
     }
   }
@@ -29,6 +29,13 @@ std::vector<std::size_t> TranslateImages::read(const std::vector<TranslateLine>&
 void TranslateImages::forget() {
   bad_ = 0;
   left_empty_.forget();
+}
+
+void TranslateImages::add_up(Communicator& ranks) {
+  std::int64_t numbers[] = {bad_};
+  heed::add_up(ranks, numbers);
+  bad_ = numbers[0];
+  left_empty_.take_first(ranks);
 }
 
 void TranslateImages::report(Log& log) const {

@@ -28,6 +28,8 @@ class Teachers {
   /// targets. The model and this object must outlive the function.
   BatchLoss loss_of(const Model<float>& student, double share);
   std::size_t size() const { return models_.size(); }
+  /// Returns the parameters of the teacher `i`.
+  const ParameterValues<float>& parameters(std::size_t i) const { return models_[i].checkpoint.parameters; }
   /// Returns the number of bytes of the host's memory that the teachers' parameters and packed weights take.
   std::int64_t memory() const;
 
