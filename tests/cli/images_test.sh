@@ -165,6 +165,12 @@ for model in model.h5 swin.h5 caption.h5; do
     expect 2 '' "translate: --draft-model: has no use with $model, which reads images$labels" "$translate" -m "$model" $beam --draft-model swin.h5 -i three
   done
 done
+# Images have no tokens; the target side of the checkpoint makes text of tokens.
+for format in piece id jsonl tsv; do
+  expect 2 '' "tokenize: --model: the source side of caption.h5 reads images, which have no tokens*" \
+    "$HEED_BIN/tokenize" -m caption.h5 --output-format "$format" -i three
+done
+expect 0 'a ring' '' "$HEED_BIN/tokenize" -m caption.h5 --detokenize <<<'a ring'
 printf 'a b\na c\n' >a
 "$build_vocab" -q --type words a >a.vocab
 "$train" -q -t a a -v a.vocab --task transformer-tiny --dim-emb 8 --transformer-dim-ffn 8 --after 2u -m text.h5 2>/dev/null
