@@ -496,11 +496,20 @@ bool File::is_same_as(int descriptor) const {
   return ::fstat(descriptor, &other) == 0 && mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
 }
 
+void File::check_unfiltered(std::int64_t dataset, const std::string& path) const {
+  const Id creation(H5Dget_create_plist(dataset), H5Pclose);
+  if (H5Pget_nfilters(creation) > 0)
+    throw Error(Position{path_}, path + ": is compressed, or has another filter of HDF5, which heed does not read (" +
+                                     "h5repack -f NONE " + path_ + " NEW.h5 removes all filters)");
+}
+
 Dataset File::dataset(const std::string& path) const {
   const CrashGuard guard(crashes_.get());
   const hid_t id = H5Dopen2(id_, path.c_str(), H5P_DEFAULT);
   if (id < 0) fail(path, "cannot read");
-  return {id, *this, path};
+  Dataset out(id, *this, path);
+  check_unfiltered(id, path);
+  return out;
 }
 
 std::string File::read_bytes(const std::string& dataset) const {
@@ -517,6 +526,7 @@ std::vector<std::string> File::read_strings(const std::string& dataset) const {
   const CrashGuard guard(crashes_.get());
   const Id id(H5Dopen2(id_, dataset.c_str(), H5P_DEFAULT), H5Dclose);
   if (!id.valid()) fail(dataset, "cannot read");
+  check_unfiltered(id, dataset);
   const Id type(H5Dget_type(id), H5Tclose), space(H5Dget_space(id), H5Sclose);
   const auto shape = shape_of(space);
   if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) <= 0 || shape.size() != 1)
