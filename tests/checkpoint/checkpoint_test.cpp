@@ -517,6 +517,30 @@ TEST_CASE("checkpoint: a file that claims more than it holds is an error before 
                  "/texts: cannot read (the file is damaged): "));
 }
 
+TEST_CASE("checkpoint: an attribute that is no single value says what it is") {
+  const ScratchFolder folder;
+  const std::string path = folder / "m.h5";
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hsize_t sizes[] = {0, 2};
+  const auto add = [&](const char* name, hid_t type, hid_t space) {
+    H5Aclose(H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT));
+    H5Sclose(space);
+  };
+  add("none", H5T_NATIVE_INT64, H5Screate_simple(1, &sizes[0], nullptr));
+  add("two", H5T_NATIVE_DOUBLE, H5Screate_simple(1, &sizes[1], nullptr));
+  add("texts", H5T_C_S1, H5Screate_simple(1, &sizes[1], nullptr));
+  add("null", H5T_NATIVE_INT64, H5Screate(H5S_NULL));
+  H5Fclose(file);
+  const h5::File opened = h5::File::open(path);
+  for (const std::string name : {"none", "two", "texts"})
+    CHECK_THROWS_WITH_AS(
+        opened.read_attribute("/", name),
+        (path + ": /@" + name + ": is an array, but only texts of variable length may be in an array (write one value)")
+            .c_str(),
+        Error);
+  CHECK_THROWS_WITH_AS(opened.read_attribute("/", "null"), (path + ": /@null: holds no value").c_str(), Error);
+}
+
 TEST_CASE("checkpoint: compressed datasets are refused, with the command that unpacks them") {
   const ScratchFolder folder;
   const std::string path = folder / "m.h5";

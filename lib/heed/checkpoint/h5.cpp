@@ -330,16 +330,20 @@ std::optional<FieldValue> File::read_attribute(const std::string& object, const 
   if (!id.valid()) fail(where, "cannot read");
   const Id type(H5Aget_type(id), H5Tclose), space(H5Aget_space(id), H5Sclose);
   const auto shape = shape_of(space);
+  if (H5Sget_simple_extent_type(space) == H5S_NULL) throw Error(Position{path_}, where + ": holds no value");
+  if (!shape.empty() && !(H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) > 0))
+    throw Error(Position{path_},
+                where + ": is an array, but only texts of variable length may be in an array (write one value)");
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
     case H5T_ENUM: {  // h5py, the HDF5 package for Python, writes booleans as H5T_ENUM
       std::int64_t value = 0;
-      if (!shape.empty() || H5Aread(id, H5T_NATIVE_INT64, &value) < 0) fail(where, "cannot read");
+      if (H5Aread(id, H5T_NATIVE_INT64, &value) < 0) fail(where, "cannot read");
       return value;
     }
     case H5T_FLOAT: {
       double value = 0;
-      if (!shape.empty() || H5Aread(id, H5T_NATIVE_DOUBLE, &value) < 0) fail(where, "cannot read");
+      if (H5Aread(id, H5T_NATIVE_DOUBLE, &value) < 0) fail(where, "cannot read");
       return value;
     }
     case H5T_STRING:
@@ -351,7 +355,7 @@ std::optional<FieldValue> File::read_attribute(const std::string& object, const 
     const std::size_t size = H5Tget_size(type);
     if (as_int64(size) > size_) throw Error(Position{path_}, where + ": claims more text than the file holds");
     std::string text(size, '\0');
-    if (!shape.empty() || H5Aread(id, type, text.data()) < 0) fail(where, "cannot read");
+    if (H5Aread(id, type, text.data()) < 0) fail(where, "cannot read");
     return text.substr(0, text.find('\0'));
   }
   const Id memory = string_type();
