@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <hdf5.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -514,6 +515,63 @@ TEST_CASE("checkpoint: a file that claims more than it holds is an error before 
   spit(path, bytes);
   CHECK(contains(message(path, [](const std::string& from) { return h5::File::open(from).read_strings("/texts"); }),
                  "/texts: cannot read (the file is damaged): "));
+}
+
+TEST_CASE("checkpoint: an attribute that is no single value says what it is") {
+  const ScratchFolder folder;
+  const std::string path = folder / "m.h5";
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hsize_t sizes[] = {0, 2};
+  const auto add = [&](const char* name, hid_t type, hid_t space) {
+    H5Aclose(H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT));
+    H5Sclose(space);
+  };
+  add("none", H5T_NATIVE_INT64, H5Screate_simple(1, &sizes[0], nullptr));
+  add("two", H5T_NATIVE_DOUBLE, H5Screate_simple(1, &sizes[1], nullptr));
+  add("texts", H5T_C_S1, H5Screate_simple(1, &sizes[1], nullptr));
+  add("null", H5T_NATIVE_INT64, H5Screate(H5S_NULL));
+  H5Fclose(file);
+  const h5::File opened = h5::File::open(path);
+  for (const std::string name : {"none", "two", "texts"})
+    CHECK_THROWS_WITH_AS(
+        opened.read_attribute("/", name),
+        (path + ": /@" + name + ": is an array, but only texts of variable length may be in an array (write one value)")
+            .c_str(),
+        Error);
+  CHECK_THROWS_WITH_AS(opened.read_attribute("/", "null"), (path + ": /@null: holds no value").c_str(), Error);
+}
+
+TEST_CASE("checkpoint: compressed datasets are refused, with the command that unpacks them") {
+  const ScratchFolder folder;
+  const std::string path = folder / "m.h5";
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hsize_t size = 500;
+  const hid_t space = H5Screate_simple(1, &size, nullptr), text = H5Tcopy(H5T_C_S1),
+              how = H5Pcreate(H5P_DATASET_CREATE);
+  H5Tset_size(text, H5T_VARIABLE);
+  H5Pset_chunk(how, 1, &size);
+  REQUIRE(H5Pset_deflate(how, 5) >= 0);
+  const std::vector<float> floats(size);
+  const std::vector<const char*> texts(size, "piece");
+  const auto write = [&](const char* name, hid_t type, const void* data) {
+    const hid_t id = H5Dcreate2(file, name, type, space, H5P_DEFAULT, how, H5P_DEFAULT);
+    CHECK(H5Dwrite(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
+    H5Dclose(id);
+  };
+  write("weight", H5T_NATIVE_FLOAT, floats.data());
+  write("texts", text, texts.data());
+  H5Pclose(how);
+  H5Tclose(text);
+  H5Sclose(space);
+  H5Fclose(file);
+  const auto refused = [&](const std::string& name) {
+    return path + ": " + name +
+           ": is compressed, or has another filter of HDF5, which heed does not read (h5repack -f NONE " + path +
+           " NEW.h5 removes all filters)";
+  };
+  const h5::File opened = h5::File::open(path);
+  CHECK_THROWS_WITH_AS(opened.dataset("/weight"), refused("/weight").c_str(), Error);
+  CHECK_THROWS_WITH_AS(opened.read_strings("/texts"), refused("/texts").c_str(), Error);
 }
 
 TEST_CASE("checkpoint: after a save that failed at any byte, the old file is whole and others can be saved") {

@@ -154,6 +154,23 @@ expect 1 '' "train: labels:5: the label 'hexagon' is not among the 6 labels that
 expect 2 '' "translate: --beam-size: has no use with model.h5, which reads images and gives labels*" "$translate" -m model.h5 -b 2 -i three
 expect 2 '' "translate: --max-length-factor: has no use with caption.h5, which reads images" \
   "$translate" -m caption.h5 --max-length-factor 1 -i three
+# A shortlist is refused before it is read, and a draft model with every beam size.
+printf 'heed-shortlist 1\n<0x2F> ring 0.5\n ring 5\n' >shortlist
+for model in model.h5 swin.h5 caption.h5; do
+  labels=' and gives labels'
+  [ "$model" != caption.h5 ] || labels=
+  expect 2 '' "translate: --shortlist: has no use with $model, which reads images$labels" "$translate" -m "$model" --shortlist shortlist -i three
+  for beam in '' '-b 1'; do
+    # shellcheck disable=SC2086
+    expect 2 '' "translate: --draft-model: has no use with $model, which reads images$labels" "$translate" -m "$model" $beam --draft-model swin.h5 -i three
+  done
+done
+# Images have no tokens; the target side of the checkpoint makes text of tokens.
+for format in piece id jsonl tsv; do
+  expect 2 '' "tokenize: --model: the source side of caption.h5 reads images, which have no tokens*" \
+    "$HEED_BIN/tokenize" -m caption.h5 --output-format "$format" -i three
+done
+expect 0 'a ring' '' "$HEED_BIN/tokenize" -m caption.h5 --detokenize <<<'a ring'
 printf 'a b\na c\n' >a
 "$build_vocab" -q --type words a >a.vocab
 "$train" -q -t a a -v a.vocab --task transformer-tiny --dim-emb 8 --transformer-dim-ffn 8 --after 2u -m text.h5 2>/dev/null

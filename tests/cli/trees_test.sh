@@ -140,6 +140,14 @@ expect 1 '' "train: t:1: word 1 of the tree is 'cat', but 'dog' in the sentence 
 printf 'cat dog\n' >s
 expect 1 '' 'train: t:1: the tree has 1 words, but the sentence has 2 (both need the same words)' \
   "$train" -t s t -v words.vocab trees.vocab -m x.h5
+expect 1 '' 'inspect-attention: t:1: the tree has 1 words, but the sentence has 2 (both need the same words)' \
+  "$HEED_BIN/inspect-attention" -q -m parser.h5 -i s -t t -f tsv
+# A bracket in the sentence is -LRB- in the tree, and a blank line, on either side, has no words to compare.
+printf 'cat\n( dog\n\ndog\ndog\n' >s
+printf '(S (NN cat))\n(S (-LRB- -LRB-) (NN dog))\n(S (NN cat))\n\n(S (NN cat))\n' >t
+different="t:5: word 1 of the tree is 'cat', but 'dog' in the sentence (both need the same words)"
+expect 1 $'-*\n-*\n-*\n-*' "translate: $different" "$translate" -q -m parser.h5 -i s --score t
+expect 1 '*' "inspect-attention: $different" "$HEED_BIN/inspect-attention" -q -m parser.h5 -i s -t t -f pharaoh
 expect 1 '' 'tokenize: standard input:1:1: the tree has no words but traces' bash -c "echo '(S (-NONE- *))' | '$tokenize' --mode trees"
 
 # Options that do not go together.

@@ -100,6 +100,13 @@ TEST_CASE(
       ": reads other images than the first model (models of an ensemble need the same size, channels "
       "and normalisation)";
   CHECK_THROWS_WITH_AS(Translator({{path, other}}, Precision::float32), message.c_str(), Error);
+  // A model that reads images has neither pieces for a shortlist nor steps for a draft model.
+  for (const auto& [files, option] : {std::pair(TranslatorFiles{{path}, path, {}}, "--shortlist"),
+                                      {TranslatorFiles{{path}, {}, path}, "--draft-model"}}) {
+    const std::string refused =
+        option + std::string(": has no use with ") + path + ", which reads images and gives labels";
+    CHECK_THROWS_WITH_AS(Translator(files, Precision::float32), refused.c_str(), UsageError);
+  }
   std::filesystem::remove(path);
   std::filesystem::remove(other);
 }

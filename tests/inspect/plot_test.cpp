@@ -67,6 +67,9 @@ TEST_CASE("ticks are labelled so that neighbours differ, and a range of last dig
   CHECK(tick_labels(std::vector{0.0, 0.1, 0.2, 0.1 * 3}) == Labels{"0", "0.1", "0.2", "0.3"});
   CHECK(tick_labels(std::vector{0.0, 2e4}) == Labels{"0", "20K"});
   CHECK(tick_labels(std::vector{1.6e9, 1.6e9 + 10, 1.6e9 + 20}) == Labels{"1600M", "1600.00001M", "1600.00002M"});
+  CHECK(tick_labels(std::vector{0.0, 5e11}) == Labels{"0", "500000M"});
+  CHECK(tick_labels(std::vector{-5e11, 0.0, 5e11, 1e12}) == Labels{"-5e+11", "0", "5e+11", "1e+12"});
+  CHECK(tick_labels(std::vector{0.0, 1e14, 2e14, 3e14}) == Labels{"0", "1e+14", "2e+14", "3e+14"});
   CHECK(nice_ticks(1e18, 1e18 + 256, 6).size() < 20);
   CHECK(nice_ticks(-1, 1 + 1e-15, 4).size() < 20);
 }

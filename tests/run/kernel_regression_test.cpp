@@ -236,6 +236,8 @@ TEST_CASE("kernel-regression: bad lines are named, with the column and what to d
   const std::string range = " is out of range (the largest size is 1e150, the smallest above 0 is 1e-307)";
   CHECK(bad("1e151\t1\n") == "standard input:1:1: '1e151'" + range);
   CHECK(bad("1\t-1e999\n") == "standard input:1:3: '-1e999'" + range);
+  CHECK(bad("-1e-308\t1\n") == "standard input:1:1: '-1e-308'" + range);
+  CHECK(bad("1\t1e-999\n") == "standard input:1:3: '1e-999'" + range);
   CHECK(bad("1\t\n") == "standard input:1:3: no number here (a number is written like 2, -1.5 or 3e-4)");
   CHECK(bad("0x1f\t1\n").starts_with("standard input:1:1: '0x1f' is not a number"));
   CHECK(bad("\x1b[31m\xff\t1\n").starts_with("standard input:1:1: '␛[31m�' is not a number"));

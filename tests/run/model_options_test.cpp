@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "heed/config/command_line.h"
+#include "scratch_folder.h"
 
 using namespace heed;
 
@@ -60,6 +61,39 @@ TEST_CASE("a dumped configuration keeps the task's sizes open") {
   CHECK(!parse_command_line(kTool, FieldList::of(options), {"--task", "transformer-big", "--dump-config"}, dumped));
   CHECK(dumped.str().find("task = transformer-big") != std::string::npos);
   CHECK(dumped.str().find("dim-emb") == std::string::npos);
+}
+
+TEST_CASE("--tied-embeddings-all is --tied-embeddings all: the command line takes precedence over the file") {
+  const ScratchFolder folder;
+  const auto tied = [&](const std::string& file, std::vector<std::string> words) {
+    words.insert(words.end(), {"--config", folder.file("config", file)});
+    return transformer(parse(words)).tied_embeddings;
+  };
+  using enum TiedEmbeddings;
+  CHECK(tied("", {"--tied-embeddings-all"}) == all);
+  CHECK(tied("", {"--tied-embeddings-all", "--tied-embeddings", "all"}) == all);
+  CHECK(tied("tied-embeddings-all = true\n", {}) == all);
+  CHECK(tied("tied-embeddings-all = true\n", {"--tied-embeddings", "decoder"}) == decoder);
+  CHECK(tied("tied-embeddings-all = true\n", {"--tied-embeddings", "none"}) == none);
+  CHECK(tied("tied-embeddings-all = true\n", {"--no-tied-embeddings-all"}) == none);
+  CHECK(tied("tied-embeddings = decoder\n", {"--tied-embeddings-all"}) == all);
+  CHECK(tied("tied-embeddings = decoder\n", {"--no-tied-embeddings-all"}) == decoder);
+  // --dump-config writes both spellings.
+  CHECK(tied("tied-embeddings = all\ntied-embeddings-all = false\n", {}) == all);
+  ModelOptions options;
+  std::ostringstream dumped;
+  const auto read = [&](std::vector<std::string> words) {
+    return parse_command_line(kTool, FieldList::of(options), std::move(words), dumped);
+  };
+  const std::string both = "--tied-embeddings-all: contradicts --tied-embeddings decoder (leave one of them out)";
+  CHECK_THROWS_WITH_AS(read({"--tied-embeddings", "decoder", "--tied-embeddings-all"}), both.c_str(), UsageError);
+  const std::string config = folder.file("config", "tied-embeddings = decoder\ntied-embeddings-all = true\n");
+  CHECK_THROWS_WITH_AS(read({"--config", config}), (config + ": " + both).c_str(), UsageError);
+  options = {};
+  folder.file("config", "tied-embeddings-all = true\n");
+  CHECK(!read({"--config", config, "--tied-embeddings", "decoder", "--dump-config"}));
+  CHECK(dumped.str().find("tied-embeddings = decoder\n") != std::string::npos);
+  CHECK(dumped.str().find("tied-embeddings-all = false\n") != std::string::npos);
 }
 
 TEST_CASE("options of the model that do not fit together are named") {

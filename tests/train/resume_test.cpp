@@ -33,6 +33,20 @@ TEST_CASE("a saved run goes on only with the same model, text and optimiser") {
                        ("m.h5: cannot go on with this training: --dim-emb is 16 there, 32 here" + advice).c_str(),
                        Error);
 
+  // All numbers of a list are shown, also of an empty one.
+  TransformerConfig deep = small_config(), tied = small_config();
+  deep.enc_depth = deep.dec_depth = tied.enc_depth = tied.dec_depth = 3;
+  tied.tied_layers = {1, 1, 1};
+  saved.checkpoint = checkpoint(tied);
+  CHECK_THROWS_WITH_AS(
+      check_resumable("m.h5", saved, checkpoint(deep), {}, log),
+      ("m.h5: cannot go on with this training: --tied-layers is 1 1 1 there, not set here" + advice).c_str(), Error);
+  deep.tied_layers = {1, 1, 3};
+  CHECK_THROWS_WITH_AS(
+      check_resumable("m.h5", saved, checkpoint(deep), {}, log),
+      ("m.h5: cannot go on with this training: --tied-layers is 1 1 1 there, 1 1 3 here" + advice).c_str(), Error);
+  saved.checkpoint = checkpoint(small_config());
+
   Checkpoint other = checkpoint(small_config());
   TextSteps steps = letters().steps();
   steps.lowercase = true;

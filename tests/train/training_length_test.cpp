@@ -29,6 +29,14 @@ TEST_CASE("what is no amount is refused") {
   }
 }
 
+TEST_CASE("a length that no training has is refused") {
+  CHECK(TrainingLength("--after", "1000000Gu").count() == 1e15);
+  for (const char* text : {"1e300u", "1000001Gt", "1e-300e", "1e-10h"})
+    CHECK_THROWS_WITH_AS(TrainingLength("--after", text),
+                         (std::string("--after '") + text + "': the number must be from 1e-9 to 1e15").c_str(),
+                         UsageError);
+}
+
 TEST_CASE("a number of updates from every unit") {
   using Unit = TrainingLength::Unit;
   CHECK(TrainingLength(20, Unit::epochs).updates(15, 360, 0) == 300);

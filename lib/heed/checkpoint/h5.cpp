@@ -330,16 +330,20 @@ std::optional<FieldValue> File::read_attribute(const std::string& object, const 
   if (!id.valid()) fail(where, "cannot read");
   const Id type(H5Aget_type(id), H5Tclose), space(H5Aget_space(id), H5Sclose);
   const auto shape = shape_of(space);
+  if (H5Sget_simple_extent_type(space) == H5S_NULL) throw Error(Position{path_}, where + ": holds no value");
+  if (!shape.empty() && !(H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) > 0))
+    throw Error(Position{path_},
+                where + ": is an array, but only texts of variable length may be in an array (write one value)");
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
     case H5T_ENUM: {  // h5py, the HDF5 package for Python, writes booleans as H5T_ENUM
       std::int64_t value = 0;
-      if (!shape.empty() || H5Aread(id, H5T_NATIVE_INT64, &value) < 0) fail(where, "cannot read");
+      if (H5Aread(id, H5T_NATIVE_INT64, &value) < 0) fail(where, "cannot read");
       return value;
     }
     case H5T_FLOAT: {
       double value = 0;
-      if (!shape.empty() || H5Aread(id, H5T_NATIVE_DOUBLE, &value) < 0) fail(where, "cannot read");
+      if (H5Aread(id, H5T_NATIVE_DOUBLE, &value) < 0) fail(where, "cannot read");
       return value;
     }
     case H5T_STRING:
@@ -351,7 +355,7 @@ std::optional<FieldValue> File::read_attribute(const std::string& object, const 
     const std::size_t size = H5Tget_size(type);
     if (as_int64(size) > size_) throw Error(Position{path_}, where + ": claims more text than the file holds");
     std::string text(size, '\0');
-    if (!shape.empty() || H5Aread(id, type, text.data()) < 0) fail(where, "cannot read");
+    if (H5Aread(id, type, text.data()) < 0) fail(where, "cannot read");
     return text.substr(0, text.find('\0'));
   }
   const Id memory = string_type();
@@ -496,11 +500,20 @@ bool File::is_same_as(int descriptor) const {
   return ::fstat(descriptor, &other) == 0 && mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
 }
 
+void File::check_unfiltered(std::int64_t dataset, const std::string& path) const {
+  const Id creation(H5Dget_create_plist(dataset), H5Pclose);
+  if (H5Pget_nfilters(creation) > 0)
+    throw Error(Position{path_}, path + ": is compressed, or has another filter of HDF5, which heed does not read (" +
+                                     "h5repack -f NONE " + path_ + " NEW.h5 removes all filters)");
+}
+
 Dataset File::dataset(const std::string& path) const {
   const CrashGuard guard(crashes_.get());
   const hid_t id = H5Dopen2(id_, path.c_str(), H5P_DEFAULT);
   if (id < 0) fail(path, "cannot read");
-  return {id, *this, path};
+  Dataset out(id, *this, path);
+  check_unfiltered(id, path);
+  return out;
 }
 
 std::string File::read_bytes(const std::string& dataset) const {
@@ -517,6 +530,7 @@ std::vector<std::string> File::read_strings(const std::string& dataset) const {
   const CrashGuard guard(crashes_.get());
   const Id id(H5Dopen2(id_, dataset.c_str(), H5P_DEFAULT), H5Dclose);
   if (!id.valid()) fail(dataset, "cannot read");
+  check_unfiltered(id, dataset);
   const Id type(H5Dget_type(id), H5Tclose), space(H5Dget_space(id), H5Sclose);
   const auto shape = shape_of(space);
   if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) <= 0 || shape.size() != 1)

@@ -36,7 +36,7 @@ class Dataset {
   ~Dataset();
 
   /// Returns the offset in the file, in bytes, of the dataset's first element, if the file contains the elements as
-  /// consecutive float32 numbers, as an array in memory would. Returns -1 otherwise: compressed data, other types.
+  /// consecutive float32 numbers, as an array in memory would. Returns -1 otherwise: data in chunks, other types.
   std::int64_t offset_of_floats() const;
   /// Reads all elements of the dataset, converted to float32. The size of `out` must be the product of the dimensions
   /// in `shape`.
@@ -110,7 +110,8 @@ class File {
   /// Tells whether two paths in the file are names (hard links) of the same group or dataset.
   bool same_object(const std::string& a, const std::string& b) const;
 
-  /// Opens a dataset.
+  /// Opens a dataset. This and the next two functions throw Error for a dataset that is compressed or has another
+  /// filter.
   Dataset dataset(const std::string& path) const;
   /// Reads a one-dimensional dataset of bytes.
   std::string read_bytes(const std::string& dataset) const;
@@ -121,6 +122,9 @@ class File {
   friend class Dataset;
   File() = default;
   void write(const std::string& dataset, std::int64_t type, const void* data, std::span<const std::int64_t> shape);
+  /// Throws Error if a dataset, whose HDF5 id and path are given, has a filter, such as compression. The sizes of
+  /// filtered elements in the file do not tell how much memory the elements need.
+  void check_unfiltered(std::int64_t dataset, const std::string& path) const;
   /// Returns the operating system's description of the open file.
   struct stat status() const;
   /// Throws Error with the path of an object, the failed action `what`, and HDF5's reason.

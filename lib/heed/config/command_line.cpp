@@ -178,11 +178,13 @@ void apply(const ToolInfo& tool, const FieldList& fields, const po::parsed_optio
   // The words for each field whose value is a list. If the user gives the option several times, the list gets the words
   // of all times.
   std::map<const Field*, std::vector<std::string>> lists;
+  std::vector<const Field*> set;
   for (const auto& given : parsed.options) {
     if (given.string_key.empty()) fail_word(tool, fields, given.value.at(0));
     if (is_built_in(given.string_key)) continue;
     const Field* field = fields.find(given.string_key);
     field->given = true;
+    set.push_back(field);
     if (field->info.positional || field->kind == Field::Kind::list) {
       auto& words = lists[field];
       words.insert(words.end(), given.value.begin(), given.value.end());
@@ -193,6 +195,7 @@ void apply(const ToolInfo& tool, const FieldList& fields, const po::parsed_optio
     }
   }
   for (const auto& [field, words] : lists) field->set_text(words);
+  fields.set_spelt(set);
 }
 
 po::parsed_options parse_words(const FieldList& fields, const std::vector<std::string>& words) {

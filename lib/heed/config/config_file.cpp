@@ -114,7 +114,8 @@ bool is_section(const std::string& line) {
   return true;
 }
 
-/// Calls `act`. Puts the file's name and the line's number before the message of a UsageError.
+/// Calls `act`. Puts the file's name and the line's number, which may be 0 for the whole file, before the message of a
+/// UsageError.
 template <class Act>
 void at_line(const std::string& path, std::int64_t line, const Act& act) {
   try {
@@ -171,6 +172,9 @@ void ConfigFile::apply(const ToolInfo& tool, const FieldList& fields) const {
       if (field.info.selects) field.set_text(before);
     });
   }
+  std::vector<const Field*> set;
+  for (const auto& [field, list] : values) set.push_back(field);
+  at_line(path_, 0, [&] { fields.set_spelt(set); });
 }
 
 std::string dump_config(const FieldList& fields) {

@@ -129,6 +129,29 @@ const Field* FieldList::selector() const {
   return nullptr;
 }
 
+void FieldList::set_spelt(std::span<const Field* const> set) const {
+  const auto is_set = [&](const Field& field) { return std::ranges::find(set, &field) != set.end(); };
+  for (const Field& flag : fields_) {
+    if (flag.info.spells.empty()) continue;
+    const Field& option = *find(flag.info.spells);
+    const std::vector<std::string> spelt{std::string(flag.info.spelt_value)};
+    const bool on = flag.get_text() == std::vector<std::string>{"true"}, agrees = option.get_text() == spelt;
+    if (is_set(flag) && is_set(option)) {
+      if (on && !agrees)
+        throw UsageError("--" + std::string(flag.info.name) + ": contradicts --" + std::string(option.info.name) + " " +
+                         text_of(option) + " (leave one of them out)");
+    } else if (is_set(flag)) {
+      if (on || agrees) {
+        option.set_text(on ? spelt : option.initial);
+        option.given = on;
+      }
+    } else if (is_set(option) && !agrees) {
+      flag.set_text(std::vector<std::string>{"false"});
+      flag.given = false;
+    }
+  }
+}
+
 void FieldList::relist() {
   const Field* const present = selector();
   if (!present || present->get_text() == listed_) return;

@@ -64,6 +64,9 @@ struct FieldInfo {
   /// most one field of a struct selects. It is an enum with a value, and its option has no one-letter form and no
   /// `implicit` value, because parse_command_line() looks for the option before it knows the other options.
   bool selects = false;
+  /// Only for flags that are another spelling of an option with one of its values: the name of that option, and the
+  /// value. A flag --red with .spells = "colour" and .spelt_value = "red" is the same as --colour red.
+  std::string_view spells = {}, spelt_value = {};
   /// True if the value of the selecting field decides this field's default. dump_config() leaves the field out when it
   /// has its default, so that the dumped file can be used with another value of the selecting field.
   bool preset = false;
@@ -293,6 +296,11 @@ class FieldList {
   /// Sets the selecting field to `value` and calls relist(). Throws UsageError, and changes nothing, when the field
   /// does not take the value.
   void select(const std::string& value);
+  /// Sets the options that flags of the list spell (FieldInfo::spells). `set` are the fields that have been set by one
+  /// source, a configuration file or the command line; the source takes precedence over those before it, whichever
+  /// spelling each of them uses. --no-FLAG takes the spelt value back. Throws UsageError if the source sets the flag
+  /// and gives the option another value.
+  void set_spelt(std::span<const Field* const> set) const;
   /// Returns the names of the fields that the user has set on the command line or in a configuration file.
   std::vector<std::string> given() const;
 

@@ -48,20 +48,6 @@ std::int64_t count_words(std::string_view text) {
   return words;
 }
 
-/// Throws Error if the words of a sentence are not those of its tree. `where` is the place of the tree.
-void check_words(const std::string& sentence, const std::string& tree, const Position& where) {
-  std::string leaves;
-  tree_leaves(tree, leaves);
-  const std::vector<std::string_view> words = words_of_line(sentence), in_tree = words_of_line(leaves);
-  for (std::size_t i = 0; i < std::min(words.size(), in_tree.size()); ++i)
-    if (words[i] != in_tree[i] && word_in_tree(words[i]) != in_tree[i])
-      throw Error(where, "word " + std::to_string(i + 1) + " of the tree is '" + std::string(in_tree[i]) + "', but '" +
-                             std::string(words[i]) + "' in the sentence (both need the same words)");
-  if (words.size() != in_tree.size())
-    throw Error(where, "the tree has " + format_count(std::ssize(in_tree)) + " words, but the sentence has " +
-                           format_count(std::ssize(words)) + " (both need the same words)");
-}
-
 /// Throws Error if the sentence of a tree with `leaves` words has more or fewer tokens than words. `source_words` are
 /// the words_of_pieces() of the sentence, and `where` is the place of the tree.
 void check_leaves(std::int64_t leaves, std::span<const int> source_words, const Position& where) {
@@ -206,7 +192,7 @@ class BlockEncoder {
     // The Collector leaves such a pair out.
     const bool empty = pair.source.empty() || pair.target.empty();
     if (text_.target.steps().mode == TokenMode::trees && !text_.options.pretokenized && !empty)
-      check_words(pair.text.source, pair.text.target, {text_.reader.target_position().file, pair.line});
+      check_tree_words(pair.text.source, pair.text.target, {text_.reader.target_position().file, pair.line});
     if (text_.target.steps().mode == TokenMode::labels && count_unknown(pair.target) > 0)
       throw Error({text_.reader.target_position().file, pair.line},
                   "the label '" + pair.text.target + "' is not among the " +

@@ -67,9 +67,11 @@ Translator::Translator(const TranslatorFiles& files, Precision precision, int th
       check_same_texts(files.models.front(), checkpoint(0), path, models_.back()->file.checkpoint,
                        "an ensemble's models must be trained with the same vocabularies");
       check_kind(path, *models_.back()->file.checkpoint.model);
-    } else if (!files.shortlist.empty()) {
-      shortlist_ =
-          std::make_shared<Shortlist>(Shortlist::read(files.shortlist, source().vocabulary(), target().vocabulary()));
+    } else {
+      check_files_of_images(files);
+      if (!files.shortlist.empty())
+        shortlist_ =
+            std::make_shared<Shortlist>(Shortlist::read(files.shortlist, source().vocabulary(), target().vocabulary()));
     }
     pack(*models_.back(), team);
   }
@@ -79,6 +81,16 @@ Translator::Translator(const TranslatorFiles& files, Precision precision, int th
                    "train the draft model with the same vocabularies");
   check_kind(files.draft, *draft_->file.checkpoint.model);
   pack(*draft_, team);
+}
+
+/// Throws UsageError if the first model reads images and `files` has a file that is for models that read text. A
+/// shortlist allows target pieces for source pieces, and images have no pieces.
+void Translator::check_files_of_images(const TranslatorFiles& files) const {
+  if (!image_input()) return;
+  for (const auto& [option, path] : {std::pair("--shortlist", files.shortlist), {"--draft-model", files.draft}})
+    if (!path.empty())
+      throw UsageError(std::string(option) + ": has no use with " + files.models.front() + ", which reads images" +
+                       (classifies() ? " and gives labels" : ""));
 }
 
 /// Throws Error if a model does not predict a target in the way of the first model.

@@ -31,8 +31,9 @@ struct TranslatorFiles {
 class Translator {
  public:
   /// Reads the files. Throws Error when a checkpoint cannot be read, or when the vocabularies or text steps of the
-  /// checkpoints differ. `threads` threads pack the weights; a packed weight is held only in the form that `precision`
-  /// needs. `gpu` is the number of the GPU that is to compute, if any.
+  /// checkpoints differ, and UsageError for a shortlist or a draft model of a model that reads images. `threads`
+  /// threads pack the weights; a packed weight is held only in the form that `precision` needs. `gpu` is the number of
+  /// the GPU that is to compute, if any.
   Translator(const TranslatorFiles& files, Precision precision, int threads = 1, std::optional<int> gpu = {});
 
   const TextModel& source() const { return models_.front()->file.checkpoint.source; }
@@ -82,6 +83,7 @@ class Translator {
     std::vector<std::unique_ptr<ForcedDecoder>> idle = {};  // decoders that no thread uses at the moment
   };
 
+  void check_files_of_images(const TranslatorFiles& files) const;
   void check_kind(const std::string& path, const Model<float>& model) const;
   void pack(Loaded& model, ThreadTeam& team);
   void upload(Loaded& model, ThreadTeam& team) const;

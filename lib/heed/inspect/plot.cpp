@@ -240,9 +240,17 @@ std::vector<std::string> tick_labels(std::span<const double> ticks) {
   const int digits = step > 0 && largest > 0 ? std::clamp(static_cast<int>(std::log10(largest / step)) + 2, 6, 15) : 6;
   std::vector<std::string> out;
   for (const double tick : ticks) {
-    const double size = std::abs(tick), unit = size >= 1e6 ? 1e6 : size >= 1e4 ? 1e3 : 1;
+    // Suffixes make labels shorter only where the number before the suffix needs no exponent.
+    const double size = std::abs(tick);
+    const bool millions = size >= 1e6 && largest < 1e12, thousands = size >= 1e4 && size < 1e6 && largest < 1e12;
     char text[32];
-    std::snprintf(text, sizeof text, "%.*g%s", digits, tick / unit, size >= 1e6 ? "M" : size >= 1e4 ? "K" : "");
+    std::snprintf(text, sizeof text, "%.*g%s", digits,
+                  tick / (millions    ? 1e6
+                          : thousands ? 1e3
+                                      : 1),
+                  millions    ? "M"
+                  : thousands ? "K"
+                              : "");
     out.emplace_back(text);
   }
   return out;

@@ -151,6 +151,8 @@ class InspectRun {
     if (reader_.has_target()) {
       target = encode(checkpoint_.target, sentence.target_text, reader_.target_position());
       check_length(target, reader_.target_position());
+      if (trees_ && !source.ids.empty() && !target.ids.empty())
+        check_tree_words(sentence.source_text, sentence.target_text, reader_.target_position());
     } else {
       target = translate(source, sentence.source_text, sentence.target_text);
     }

@@ -15,6 +15,8 @@ namespace {
 constexpr const char* kPairForm = "(a line is: x TAB y)";
 // A longer text is cut in a message.
 constexpr int kLongestShown = 40;
+// The smallest size of a number that is not 0. Smaller ones have fewer digits, or are read as 0.
+constexpr double kSmallest = 1e-307;
 
 std::string quoted(std::string_view text) {
   return "'" + fit_width(visible_text(text), kLongestShown) + "'";
@@ -41,7 +43,8 @@ double parse_number(std::string_view text, const Position& where) {
     throw Error(where, quoted(shown) + " is not a number (" + advice(shown, where.line == 1) + ")");
   if (error == std::errc() && !std::isfinite(value))
     throw Error(where, quoted(shown) + " is not a finite number (leave the line out)");
-  if (error != std::errc() || std::abs(value) > kLargestKey)
+  const double size = std::abs(value);
+  if (error != std::errc() || size > kLargestKey || (size > 0 && size < kSmallest))
     throw Error(where, quoted(shown) + " is out of range (the largest size is 1e150, the smallest above 0 is 1e-307)");
   return value;
 }

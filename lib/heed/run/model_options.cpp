@@ -21,8 +21,6 @@ ModelConfig ModelOptions::resolve(const TextModel& source, const TextModel& targ
       [&](auto& chosen) {
         chosen.source_vocabulary = source.size();
         chosen.target_vocabulary = target.size();
-        if constexpr (requires { chosen.tied_embeddings; })
-          if (tied_embeddings_all) chosen.tied_embeddings = TiedEmbeddings::all;
         if constexpr (requires { chosen.counts_words(); })
           if (chosen.counts_words()) {
             const char* const option = chosen.next_word ? "--transformer-next-word" : "--transformer-word-positions";

@@ -10,6 +10,7 @@ namespace heed {
 struct ModelOptions {
   Task task = kDefaultTask;
   ModelConfig config = preset(kDefaultTask);
+  /// A spelling of the option --tied-embeddings all: the list of the fields sets that option.
   bool tied_embeddings_all = false;
 
   template <class Visitor>
@@ -22,7 +23,10 @@ struct ModelOptions {
     if (task != before) config = preset(task);
     std::visit([&](auto& chosen) { chosen.option_fields(visit); }, config);
     if (!image_input(config))
-      visit(tied_embeddings_all, {.name = "tied-embeddings-all", .help = "the same as --tied-embeddings all"});
+      visit(tied_embeddings_all, {.name = "tied-embeddings-all",
+                                  .help = "the same as --tied-embeddings all",
+                                  .spells = "tied-embeddings",
+                                  .spelt_value = enum_name(TiedEmbeddings::all)});
   }
 
   /// Returns the complete config of a model of these texts. Throws UsageError if validate() refuses the config, or the

@@ -145,6 +145,10 @@ class LineConverter {
           is_given(options.given, "language") ? options.first_stage.steps.language : std::string();
       model_ = std::make_unique<const TextModel>(
           load_text_model(options.model, language, options.detokenize ? Side::target : Side::source));
+      if (model_->steps().mode == TokenMode::images)
+        throw UsageError("--model: the source side of " + options.model +
+                         " reads images, which have no tokens (-m VOCABULARY, with the vocabulary of the target side, "
+                         "splits text)");
       subwords_ = model_->subwords();
       if (options.dropout > 0 && subwords_.type() != SubwordType::bpe)
         throw UsageError("--dropout: the type of the vocabulary, " + std::string(subwords_.type_name()) +

@@ -241,6 +241,8 @@ class TranslateRun {
     if (!images_) line.source = encode(translator_.source(), line.text, input_.name(), line.number);
     if (!scoring_) return;
     line.target = encode(translator_.target(), line.reference, input_.reference_name(), line.number);
+    if (trees_ && !options_.pretokenized && !line.source.empty() && !line.target.empty())
+      check_tree_words(line.text, line.reference, {input_.reference_name(), line.number});
     if (translator_.classifies() && !is_empty(line))
       line.label =
           class_of_label(line.target, line.reference, options_.models.front(), {input_.reference_name(), line.number});

@@ -26,12 +26,18 @@ void check_draft(const TranslateOptions& options) {
     throw UsageError(
         "--draft-model: has no use with --no-repeat-ngram-size and --repetition-penalty, for which all "
         "scores are needed (leave one of them out)");
-  if (options.search.search == SearchKind::sample)
-    throw UsageError("--draft-model: has no use with --search sample (leave --search sample out and add -b 1)");
-  if (options.search.beam_size != 1) throw UsageError("--draft-model: needs greedy search (add -b 1)");
   if (options.models.size() > 1)
     throw UsageError("--draft-model: drafts for one model, but " + std::to_string(options.models.size()) +
                      " are given (leave --draft-model or the ensemble out)");
+}
+
+/// Throws UsageError for a search that cannot use the draft model. Called after the checks that refuse a draft model
+/// for the kind of the model, because no other search would help there.
+void check_search_with_draft(const TranslateOptions& options) {
+  if (options.draft_model.empty()) return;
+  if (options.search.search == SearchKind::sample)
+    throw UsageError("--draft-model: has no use with --search sample (leave --search sample out and add -b 1)");
+  if (options.search.beam_size != 1) throw UsageError("--draft-model: needs greedy search (add -b 1)");
 }
 
 /// Throws UsageError for a job with which --resume cannot go on.
@@ -71,10 +77,11 @@ void check_stepwise(const TranslateOptions& options, const Translator& translato
   if (!translator.classifies()) options.search.validate_n_best();
 }
 
-/// Throws UsageError for options that have no effect on models that read images.
+/// Throws UsageError for options that have no effect on models that read images. The Translator has refused a shortlist
+/// and a draft model.
 void check_images(const TranslateOptions& options, const Translator& translator) {
-  std::vector<std::string> useless = {"pretokenized", "alignment", "shortlist",        "draft-model",
-                                      "max-length",   "on-long",   "coverage-penalty", "max-length-factor"};
+  std::vector<std::string> useless = {"pretokenized", "alignment",        "max-length",
+                                      "on-long",      "coverage-penalty", "max-length-factor"};
   if (translator.classifies())
     for (const char* const name : {"search", "beam-size", "normalize", "length-penalty", "max-output-length",
                                    "min-output-length", "no-repeat-ngram-size", "repetition-penalty", "beam-groups",
@@ -152,6 +159,7 @@ void check_options(const TranslateOptions& options, const Translator& translator
     check_stepwise(options, translator);
   if (translator.image_input()) check_images(options, translator);
   if (translator.target().steps().mode == TokenMode::trees) check_trees(options);
+  check_search_with_draft(options);
 }
 
 }  // namespace heed

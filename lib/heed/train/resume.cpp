@@ -17,8 +17,8 @@ std::string describe_config_difference(ModelConfig here, ModelConfig there, Comp
   const FieldList ours = fields_of(here), theirs = fields_of(there);
   for (std::size_t i = 0; i < ours.all().size(); ++i) {
     if (comparison == Comparison::trained_model && ours.all()[i].info.training_only) continue;
-    const auto a = ours.all()[i].get_text(), b = theirs.all()[i].get_text();
-    if (a != b) return "--" + std::string(ours.all()[i].info.name) + " is " + b.at(0) + " there, " + a.at(0) + " here";
+    const std::string a = text_of(ours.all()[i]), b = text_of(theirs.all()[i]);
+    if (a != b) return "--" + std::string(ours.all()[i].info.name) + " is " + b + " there, " + a + " here";
   }
   return {};
 }

@@ -7,6 +7,12 @@
 #include "heed/base/error.h"
 
 namespace heed {
+namespace {
+
+// A length outside these bounds is a mistake, or would be lost in rounding.
+constexpr double kShortest = 1e-9, kLongest = 1e15;
+
+}  // namespace
 
 TrainingLength::TrainingLength(const std::string& option, const std::string& text) : count_(0), unit_(Unit::updates) {
   std::string number = text;
@@ -30,6 +36,8 @@ TrainingLength::TrainingLength(const std::string& option, const std::string& tex
                      "': not an amount of training (a number with e for epochs, u updates, t target tokens or h hours: "
                      "20e, 100Ku, 1Gt, 8h)");
   count_ *= factor;
+  if (count_ < kShortest || count_ > kLongest)
+    throw UsageError(option + " '" + text + "': the number must be from 1e-9 to 1e15");
 }
 
 double TrainingLength::measure(const TrainingProgress& progress) const {

@@ -4,6 +4,7 @@
 
 #include "heed/base/ascii.h"
 #include "heed/base/error.h"
+#include "heed/base/log.h"
 #include "heed/text/trees/tree.h"
 
 namespace heed {
@@ -108,6 +109,19 @@ std::string word_in_tree(std::string_view word) {
       out += c;
   }
   return out;
+}
+
+void check_tree_words(std::string_view sentence, std::string_view tree, const Position& where) {
+  std::string leaves;
+  tree_leaves(tree, leaves);
+  const std::vector<std::string_view> words = words_of_line(sentence), in_tree = words_of_line(leaves);
+  for (std::size_t i = 0; i < std::min(words.size(), in_tree.size()); ++i)
+    if (words[i] != in_tree[i] && word_in_tree(words[i]) != in_tree[i])
+      throw Error(where, "word " + std::to_string(i + 1) + " of the tree is '" + std::string(in_tree[i]) + "', but '" +
+                             std::string(words[i]) + "' in the sentence (both need the same words)");
+  if (words.size() != in_tree.size())
+    throw Error(where, "the tree has " + format_count(std::ssize(in_tree)) + " words, but the sentence has " +
+                           format_count(std::ssize(words)) + " (both need the same words)");
 }
 
 std::string tree_of_linear(std::string_view linear, std::span<const std::string_view> words) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/base/error.h"
 #include "heed/text/strings/scan.h"
 
 namespace heed {
@@ -37,6 +38,10 @@ std::vector<std::string_view> words_of_line(std::string_view line);
 
 /// Returns a word as a tree writes it: with -LRB- and -RRB- in place of round brackets.
 std::string word_in_tree(std::string_view word);
+
+/// Throws Error if the words of a sentence are not those of its tree in brackets. `where` is the place of the tree.
+/// Throws LineError if `tree` is no tree.
+void check_tree_words(std::string_view sentence, std::string_view tree, const Position& where);
 
 /// Returns the tree in brackets, "(TOP (S ...))", of a linear tree and its words. Throws Error if the brackets do not
 /// match, or if the linear tree has another number of words.
