@@ -32,7 +32,7 @@ void attend_additive_forward(T* scratch, const AdditiveAttentionArrays<T>* array
   TransposedKeys<T> all_keys{of_keys, of_keys + wide * stride, stride};
   std::fill(zeros, zeros + wide, T(0));
   std::fill(factors, factors + wide, T(0));
-  for_each_head(a, [&](const Head<T>& head) HWY_ATTR {
+  for_each_head(a, [&](const Head<T>& head, const Head<T>*) HWY_ATTR {
     all_keys.set(head.key, a.key_stride, head.keys, d, zeros);
     for (std::int64_t c = 0; c < d; ++c) factors[c] = -2 * arrays->scorer[head.out_at % a.width + c];
     for (std::int64_t begin = 0; begin < head.queries; begin += kAttentionQueryBlock) {
@@ -66,7 +66,7 @@ void attend_additive_backward(T* scratch, const AdditiveAttentionArrays<T>* arra
   PaddedRow<T> query{of_query, of_query + wide, true};
   KeyRows<T> all_keys{of_keys, of_keys + wide * stride, of_keys + 2 * wide * stride, wide};
   std::fill(zeros, zeros + wide, T(0));
-  for_each_head(a, [&](const Head<T>& head) HWY_ATTR {
+  for_each_head(a, [&](const Head<T>& head, const Head<T>*) HWY_ATTR {
     const T* const scorer = arrays->scorer + head.out_at % a.width;
     all_keys.set(head.key, a.key_stride, head.keys, d, zeros);
     std::fill_n(ds, depth, T(0));

@@ -39,22 +39,48 @@ struct Head {
   int sequence;
 };
 
-/// Calls body(head) for every head of every sequence, in the order in which the attention weights are stored.
+/// Asks the CPU to load `rows` rows of n elements, `stride` elements apart, into its cache, while it goes on. The CPU
+/// does not foresee reads of such short rows by itself. (It is a part of the kernel and no function of its own, because
+/// gcc leaves out calls of functions that do nothing else.)
+template <class T>
+HWY_INLINE void prefetch_rows(const T* first, std::int64_t rows, std::int64_t n, std::int64_t stride) {
+  constexpr std::int64_t kLine = 64 / sizeof(T), kMost = 64;  // more rows would push out what is in use
+  for (std::int64_t r = 0; r < std::min(rows, kMost); ++r)
+    for (std::int64_t i = 0; i < n; i += kLine) __builtin_prefetch(first + r * stride + i);
+}
+
+/// Calls body(head, next) for every head of every sequence, in the order in which the attention weights are stored.
+/// `next` is the head of the next call, null in the last call.
 template <class T, class Body>
 HWY_INLINE void for_each_head(const AttentionArrays<T>& a, Body body) {
   const std::int64_t d = a.width / a.heads;
-  std::int64_t weights_at = 0;
-  for (int b = 0; b < a.queries.sequences(); ++b) {
-    const std::int64_t queries = a.queries.length(b), keys = a.keys.length(b);
-    for (std::int64_t h = 0; h < a.heads; ++h) {
-      const std::int64_t query_at = a.queries.begin(b) * a.query_stride + h * d;
-      const std::int64_t key_at = a.keys.begin(b) * a.key_stride + h * d;
-      const std::int64_t value_at = a.keys.begin(b) * a.value_stride + h * d;
-      body(Head<T>{a.query + query_at, a.key + key_at, a.value + value_at, queries, keys, weights_at, query_at, key_at,
-                   value_at, a.queries.begin(b) * a.width + h * d, h, b});
-      weights_at += queries * keys;
-    }
+  const auto head_at = [&](int b, std::int64_t h, std::int64_t weights_at) {
+    const std::int64_t query_at = a.queries.begin(b) * a.query_stride + h * d;
+    const std::int64_t key_at = a.keys.begin(b) * a.key_stride + h * d;
+    const std::int64_t value_at = a.keys.begin(b) * a.value_stride + h * d;
+    return Head<T>{.query = a.query + query_at,
+                   .key = a.key + key_at,
+                   .value = a.value + value_at,
+                   .queries = a.queries.length(b),
+                   .keys = a.keys.length(b),
+                   .weights_at = weights_at,
+                   .query_at = query_at,
+                   .key_at = key_at,
+                   .value_at = value_at,
+                   .out_at = a.queries.begin(b) * a.width + h * d,
+                   .index = h,
+                   .sequence = b};
+  };
+  const std::int64_t count = a.queries.sequences() * a.heads;
+  if (count == 0) return;
+  Head<T> head = head_at(0, 0, 0);
+  for (std::int64_t i = 1; i < count; ++i) {
+    const Head<T> next =
+        head_at(static_cast<int>(i / a.heads), i % a.heads, head.weights_at + head.queries * head.keys);
+    body(head, &next);
+    head = next;
   }
+  body(head, static_cast<const Head<T>*>(nullptr));
 }
 
 /// Returns the factors by which dropout multiplies a vector: 0 for a dropped element, `scale` for a kept element.

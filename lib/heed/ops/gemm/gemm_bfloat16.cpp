@@ -115,6 +115,15 @@ void tile_of_row_pairs(const X* x, std::int64_t stride, std::int64_t rows, std::
   }
 }
 
+/// Requests `rows` rows of `columns` numbers, which begin `stride` numbers apart, from memory.
+template <class X>
+void request_rows(const X* x, std::int64_t stride, std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t kLine = 64 / sizeof(X);
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < columns; c += kLine)
+      _mm_prefetch(reinterpret_cast<const char*>(x + r * stride + c), _MM_HINT_T0);
+}
+
 /// Transposes a tile of 16 x 16 words in place. Each step exchanges larger groups of words between registers.
 void transpose(__m512i t[kSide]) {
   __m512i u[kSide];
@@ -160,16 +169,22 @@ const std::uint32_t* make_tiles(std::uint32_t* const tiles, const X* x, std::int
   const std::int64_t across = tiles_over(size, kBlock) * 2, depth = tiles_over(k, kDepth);
   const auto make = [&](std::int64_t i, std::int64_t j) {
     __m512i tile[kSide];
-    if (along_rows)
-      tile_of_rows(x + i * kSide * stride + j * kDepth, stride, size - i * kSide, k - j * kDepth, tile);
-    else
-      tile_of_row_pairs(x + j * kDepth * stride + i * kSide, stride, k - j * kDepth, size - i * kSide, tile);
+    if (along_rows) {
+      const X* const from = x + i * kSide * stride + j * kDepth;
+      request_rows(from + kSide * stride, stride, std::min(kSide, size - (i + 1) * kSide), kDepth);
+      tile_of_rows(from, stride, size - i * kSide, k - j * kDepth, tile);
+    } else {
+      const X* const from = x + j * kDepth * stride + i * kSide;
+      request_rows(from + kDepth * stride, stride, std::min(kDepth, k - (j + 1) * kDepth), kSide);
+      tile_of_row_pairs(from, stride, k - j * kDepth, size - i * kSide, tile);
+    }
     if (transposes) transpose(tile);
     std::uint32_t* const out = tiles + (i * depth + j) * kTile;
     for (std::int64_t r = 0; r < kSide; ++r) _mm512_store_si512(out + r * kSide, tile[r]);
   };
   // The tiles are made in the order in which the matrix's rows are stored, because the CPU prefetches memory that is
-  // read in order.
+  // read in order. It does not do so for the rows of a tile, which are short: each tile requests those of the tile that
+  // lies below.
   if (along_rows)
     for (std::int64_t i = 0; i < across; ++i)
       for (std::int64_t j = 0; j < depth; ++j) make(i, j);
