@@ -63,12 +63,12 @@ void set_attention_gradients(const HeadsInput<T>& query, const HeadsInput<T>& ke
   arrays.overwrite_query_gradient = may_overwrite(query);
   arrays.overwrite_key_gradient = may_overwrite(key);
   arrays.overwrite_value_gradient = may_overwrite(value);
-  const auto set = [&](const HeadsInput<T>& input, bool is_empty, T*& full, Bfloat16*& in_bfloat16) {
+  const auto set = [&](const HeadsInput<T>& input, bool overwrite, T*& full, Bfloat16*& in_bfloat16) {
     const Gradient<T>& gradient = input.matrix.gradient;
-    if (is_empty && rounded && gradient.may_be_rounded())
+    if (overwrite && rounded && gradient.may_be_rounded())
       in_bfloat16 = slice(gradient.empty() ? gradient.begin_writing_rounded() : gradient.rounded(), input.column);
     else
-      full = slice(is_empty ? gradient.begin_writing() : gradient.sum(), input.column);
+      full = slice(overwrite ? gradient.begin_writing() : gradient.sum(), input.column);
   };
   set(query, arrays.overwrite_query_gradient, arrays.query_gradient, arrays.rounded.query_gradient);
   set(key, arrays.overwrite_key_gradient, arrays.key_gradient, arrays.rounded.key_gradient);

@@ -15,6 +15,7 @@
 
 #include "heed/ops/attention.h"
 #include "heed/ops/attention_softmax-inl.h"
+#include "heed/ops/prefetch.h"
 #include "heed/ops/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -39,14 +40,14 @@ struct Head {
   int sequence;
 };
 
-/// Asks the CPU to load `rows` rows of n elements, `stride` elements apart, into its cache, while it goes on. The CPU
-/// does not foresee reads of such short rows by itself. (It is a part of the kernel and no function of its own, because
-/// gcc leaves out calls of functions that do nothing else.)
+/// Loads the operands of a head ahead (see prefetch_rows()); null stands for no head.
 template <class T>
-HWY_INLINE void prefetch_rows(const T* first, std::int64_t rows, std::int64_t n, std::int64_t stride) {
-  constexpr std::int64_t kLine = 64 / sizeof(T), kMost = 64;  // more rows would push out what is in use
-  for (std::int64_t r = 0; r < std::min(rows, kMost); ++r)
-    for (std::int64_t i = 0; i < n; i += kLine) __builtin_prefetch(first + r * stride + i);
+HWY_INLINE void prefetch_operands(const AttentionArrays<T>& a, const Head<T>* head) {
+  if (!head) return;
+  const std::int64_t d = a.width / a.heads;
+  prefetch_rows(head->query, head->queries, d, a.query_stride);
+  prefetch_rows(head->key, head->keys, d, a.key_stride);
+  prefetch_rows(head->value, head->keys, d, a.value_stride);
 }
 
 /// Calls body(head, next) for every head of every sequence, in the order in which the attention weights are stored.
@@ -54,7 +55,7 @@ HWY_INLINE void prefetch_rows(const T* first, std::int64_t rows, std::int64_t n,
 template <class T, class Body>
 HWY_INLINE void for_each_head(const AttentionArrays<T>& a, Body body) {
   const std::int64_t d = a.width / a.heads;
-  const auto head_at = [&](int b, std::int64_t h, std::int64_t weights_at) {
+  const auto head_at = [&](int b, std::int64_t h, std::int64_t weights_at) HWY_ATTR {
     const std::int64_t query_at = a.queries.begin(b) * a.query_stride + h * d;
     const std::int64_t key_at = a.keys.begin(b) * a.key_stride + h * d;
     const std::int64_t value_at = a.keys.begin(b) * a.value_stride + h * d;

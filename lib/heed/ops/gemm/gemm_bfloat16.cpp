@@ -33,6 +33,7 @@
 #include "heed/base/instruction_set.h"
 #include "heed/base/x86.h"
 #include "heed/ops/gemm/tile_shapes.h"
+#include "heed/ops/prefetch.h"
 
 #if HEED_X86
 // The functions between this line and the matching "pop" are compiled for AVX-512 BF16 and AMX, whatever instruction
@@ -115,15 +116,6 @@ void tile_of_row_pairs(const X* x, std::int64_t stride, std::int64_t rows, std::
   }
 }
 
-/// Requests `rows` rows of `columns` numbers, which begin `stride` numbers apart, from memory.
-template <class X>
-void request_rows(const X* x, std::int64_t stride, std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t kLine = 64 / sizeof(X);
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t c = 0; c < columns; c += kLine)
-      _mm_prefetch(reinterpret_cast<const char*>(x + r * stride + c), _MM_HINT_T0);
-}
-
 /// Transposes a tile of 16 x 16 words in place. Each step exchanges larger groups of words between registers.
 void transpose(__m512i t[kSide]) {
   __m512i u[kSide];
@@ -171,11 +163,11 @@ const std::uint32_t* make_tiles(std::uint32_t* const tiles, const X* x, std::int
     __m512i tile[kSide];
     if (along_rows) {
       const X* const from = x + i * kSide * stride + j * kDepth;
-      request_rows(from + kSide * stride, stride, std::min(kSide, size - (i + 1) * kSide), kDepth);
+      prefetch_rows(from + kSide * stride, std::min(kSide, size - (i + 1) * kSide), kDepth, stride);
       tile_of_rows(from, stride, size - i * kSide, k - j * kDepth, tile);
     } else {
       const X* const from = x + j * kDepth * stride + i * kSide;
-      request_rows(from + kDepth * stride, stride, std::min(kDepth, k - (j + 1) * kDepth), kSide);
+      prefetch_rows(from + kDepth * stride, std::min(kDepth, k - (j + 1) * kDepth), kSide, stride);
       tile_of_row_pairs(from, stride, k - j * kDepth, size - i * kSide, tile);
     }
     if (transposes) transpose(tile);

@@ -44,8 +44,8 @@ void set_up_onednn() {
 }
 
 /// Returns whether oneDNN's kernels are those for AVX2, which read the operands of most products where these are
-/// stored, whatever the distance of the rows. (Products with oneDNN's kernels for AVX-512 did not become faster with
-/// spread(), and its kernels for SSE compute so slowly that memory does not limit them.)
+/// stored, whatever the distance of the rows. For AVX-512, oneDNN takes this distance into account by itself. Its
+/// kernels for SSE compute so slowly that memory does not limit them.
 bool has_avx2_kernels() {
   return instruction_set() == InstructionSet::avx2 || instruction_set() == InstructionSet::avx2_vnni;
 }
