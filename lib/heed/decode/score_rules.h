@@ -71,8 +71,8 @@ ScoreRules score_rules(const SearchOptions& options);
 /// scores of the whole vocabulary, because rules need them.
 class RuledStepModel : public StepModel {
  public:
-  /// `model` and `rules` must outlive this object. If start() gets only a part of the batch
-  /// for which the rules were made, `first` is the index within the batch of the first source of that part.
+  /// `model` and `rules` must outlive this object. If start() gets only a part of the batch for which
+  /// the rules were made, `first` is the index within the batch of the first source of that part.
   RuledStepModel(StepModel& model, const std::vector<const ScoreRule*>& rules, int first = 0)
       : model_(model), rules_(rules), first_(first), device_{arena_} {}
   using StepModel::step;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -160,6 +161,8 @@ struct SearchOptions {
 
   /// Returns how many hypotheses the user wants for each line.
   int results() const { return n_best > 0 ? n_best : 1; }
+  /// Limits translations to the sequences of a model, of at most `most` tokens with `</s>`.
+  void limit_sequences(int most) { max_output_length = std::min(max_output_length, std::max(1, most - 1)); }
   /// Throws UsageError when options contradict each other.
   void validate() const;
   /// Throws UsageError when beam search does not give as many results as the user wants.

@@ -119,7 +119,7 @@ class TranslateRun {
   /// have more than `most` tokens, `</s>` included.
   void limit_lengths(int most) {
     longest_ = std::min(longest_, static_cast<std::size_t>(most - 1));
-    search_.max_output_length = std::min(search_.max_output_length, std::max(1, most - 1));
+    search_.limit_sequences(most);
     if (search_.min_output_length > search_.max_output_length)
       throw UsageError("--min-output-length " + std::to_string(search_.min_output_length) +
                        " is more than the model's " + std::to_string(most) + " positions allow");

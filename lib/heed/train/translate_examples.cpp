@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <climits>
 #include <memory>
 #include <numeric>
 
@@ -34,13 +33,12 @@ std::vector<std::string> translate_examples(const Model<float>& model, Parameter
   std::vector<std::string> out(order.size());
   std::atomic<std::size_t> next = first;
   const auto packed = std::make_shared<PackedParameters<float>>(parameters);
-  // The most pieces of a translation without `</s>`. Models with learned or fixed positions have a limit.
-  const int longest = std::max(1, longest_sequence(model.config()).value_or(INT_MAX) - 1);
+  SearchOptions options{.beam_size = 1};
+  if (trees) options = without_length_limit(options);
+  if (const auto most = longest_sequence(model.config())) options.limit_sequences(*most);
+  const auto words_of = [&](std::size_t example) { return static_cast<int>(trees->words[example].size()); };
   pool.run([&](int) {
     Decoder decoder(model, parameters, precision, packed);
-    SearchOptions options{.beam_size = 1};
-    if (trees) options = without_length_limit(options);
-    options.max_output_length = std::min(options.max_output_length, longest);
     Batch batch;
     for (std::size_t index; (index = next.fetch_add(stride)) < batches && interrupts.signal() == 0;) {
       const std::size_t begin = index * kSentences;
@@ -48,8 +46,7 @@ std::vector<std::string> translate_examples(const Model<float>& model, Parameter
       examples.fill(std::span(order).subspan(begin, end - begin), batch);
       std::vector<int> words;
       for (std::size_t i = begin; trees && i < end; ++i)
-        words.push_back(static_cast<int>(std::min<std::size_t>(trees->words[static_cast<std::size_t>(order[i])].size(),
-                                                               static_cast<std::size_t>(longest))));
+        words.push_back(std::min(words_of(static_cast<std::size_t>(order[i])), options.max_output_length));
       const auto found = trees ? parse(decoder, batch.source, words, trees->pieces, options)
                                : decoder.translate(batch.source, options);
       for (std::size_t i = begin; i < end; ++i) {
@@ -57,7 +54,7 @@ std::vector<std::string> translate_examples(const Model<float>& model, Parameter
         const auto& ids = found[i - begin].front().ids;
         const auto example = static_cast<std::size_t>(order[i]);
         // A tree has all words of its sentence, so that there is none of a sentence that is too long for the model.
-        if (trees && trees->words[example].size() > static_cast<std::size_t>(longest)) continue;
+        if (trees && words_of(example) > options.max_output_length) continue;
         out[example] = trees    ? tree_of_linear(target.join(ids), trees->words[example])
                        : tokens ? target.join(ids)
                                 : target.decode(ids);
