@@ -320,10 +320,6 @@ const std::string* TrainSession::stored_setting(const std::string& name) const {
 /// training that goes on does not read the pretrained model, and keeps the name of the one with which it began.
 std::vector<RunSetting> TrainSession::settings() const {
   TrainOptions copy = options_;
-  const std::string* const pretrained_before = stored_setting(kPretrained);
-  const std::string pretrained = pretrained_before                               ? *pretrained_before
-                                 : resumed_ || options_.pretrained_model.empty() ? kNotSet
-                                                                                 : options_.pretrained_model;
   const FieldList all = FieldList::of(copy);
   std::vector<RunSetting> out = {
       {kWindow, text_of(*all.find("shuffle-window")), true},
@@ -332,7 +328,7 @@ std::vector<RunSetting> TrainSession::settings() const {
        .value = std::to_string(corpus_->pairs()),
        .required = true,
        .of_text = true},
-      {kPretrained, pretrained},
+      {kPretrained, pretrained_model()},
       {"the precision", precision_ == Precision::float32 ? "float32" : "bfloat16"},
   };
   for (const char* const name : {"pretokenized", "on-invalid-utf8", "guided-alignment"})
@@ -353,10 +349,15 @@ std::vector<RunSetting> TrainSession::settings() const {
   return out;
 }
 
+/// Returns the model of --pretrained-model with which the training has begun, or begins; kNotSet where there is none.
+std::string TrainSession::pretrained_model() const {
+  if (const std::string* const before = stored_setting(kPretrained)) return *before;
+  return resumed_ || options_.pretrained_model.empty() ? kNotSet : options_.pretrained_model;
+}
+
 /// Warns where the training has begun without the model of --pretrained-model, which is not read any more.
 void TrainSession::warn_of_unread_model() {
-  const std::string* const stored = stored_setting(kPretrained);
-  const std::string before = stored ? *stored : kNotSet, &given = options_.pretrained_model;
+  const std::string before = pretrained_model(), &given = options_.pretrained_model;
   if (!given.empty() && given != before)
     log_.warn("--pretrained-model " + given + " has no effect: the training in " + options_.model + " has begun " +
               (before == kNotSet ? "without a model" : "with " + before) +

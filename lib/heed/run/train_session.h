@@ -96,6 +96,7 @@ class TrainSession {
   Checkpoint new_checkpoint() const;
   std::vector<RunSetting> settings() const;
   const std::string* stored_setting(const std::string& name) const;
+  std::string pretrained_model() const;
   void warn_of_unread_model();
   void forget_other_validations();
   void check_sampling() const;
