@@ -240,17 +240,12 @@ std::vector<std::string> tick_labels(std::span<const double> ticks) {
   const int digits = step > 0 && largest > 0 ? std::clamp(static_cast<int>(std::log10(largest / step)) + 2, 6, 15) : 6;
   std::vector<std::string> out;
   for (const double tick : ticks) {
-    // Suffixes make labels shorter only where the number before the suffix needs no exponent.
-    const double size = std::abs(tick);
-    const bool millions = size >= 1e6 && largest < 1e12, thousands = size >= 1e4 && size < 1e6 && largest < 1e12;
+    const double size = largest < 1e12 ? std::abs(tick) : 0;  // with an exponent, a suffix makes no label shorter
+    const auto [unit, suffix] = size >= 1e6   ? std::pair(1e6, "M")
+                                : size >= 1e4 ? std::pair(1e3, "K")
+                                              : std::pair(1.0, "");
     char text[32];
-    std::snprintf(text, sizeof text, "%.*g%s", digits,
-                  tick / (millions    ? 1e6
-                          : thousands ? 1e3
-                                      : 1),
-                  millions    ? "M"
-                  : thousands ? "K"
-                              : "");
+    std::snprintf(text, sizeof text, "%.*g%s", digits, tick / unit, suffix);
     out.emplace_back(text);
   }
   return out;

@@ -22,9 +22,9 @@ Slice trained_part(const ParameterLayout& layout, const Slice& slice);
 /// own memory and graph. The shards form leaves: leaf i has the shards i, i + L, i + 2 L, ..., one after another, where
 /// L, the number of leaves, is the largest number of shards that a batch of the update was cut into. The gradients of
 /// the leaves are added up as GradientSum says, and all other sums are taken in a fixed order too, so that the result
-/// does not depend on the number of threads and ranks. compute(), evaluate(), reduce() and the
-/// functions that gather are collective: every rank must call them, with the same arguments. After the first updates,
-/// when the memory of each thread has reached its full size, nothing is allocated from the heap.
+/// does not depend on the number of threads and ranks. compute(), evaluate(), reduce() and the functions
+/// that gather are collective: every rank must call them, with the same arguments. After the first updates, when the
+/// memory of each thread has reached its full size, nothing is allocated from the heap.
 class GradientWorkers : public TrainingWorkers {
  public:
   GradientWorkers(const ParameterLayout& layout, BatchLoss loss, Precision precision, ThreadPool& pool,
