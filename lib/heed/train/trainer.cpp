@@ -50,6 +50,7 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
       after_("--after", options.after),
       save_freq_(save_frequency(options)),
       valid_freq_("--valid-freq", options.valid_freq),
+      kept_(parts_.path, state(), options_, ranks_, parts_.log),
       started_(Clock::now()),
       seconds_before_(state().seconds),
       seconds_(seconds_before_),
@@ -235,7 +236,7 @@ void Trainer::roll_back(const std::string& why) {
       found == saved->arrays.end() ? values.fill_zero() : copy(values, found->second);
     }
     state() = std::move(saved->state);
-    forget_missing_kept();
+    kept_.forget_missing();
   } else {
     state() = {};
     for (auto& [name, values] : run.arrays) values.fill_zero();
@@ -268,28 +269,6 @@ void Trainer::forget_missing_best() {
     // best[i].stalled, the number of validations since the best one, keeps its value, because early stopping needs it.
     state().best[i].update = -1;
   }
-}
-
-/// Forgets each kept model whose file is missing. Call it while the loaded state still says whether it is that of a
-/// finished training: the average of such a training took the place of the kept models. In any other state a missing
-/// file changes the average that is to come, and a warning says so.
-void Trainer::forget_missing_kept() {
-  const std::vector<std::int64_t> averaged = last_kept(options_.average_last);
-  std::erase_if(state().kept_updates, [&](std::int64_t update) {
-    const std::string file = kept_model_file(parts_.path, update);
-    if (!ranks_.any(is_first() && ::access(file.c_str(), F_OK) != 0)) return false;
-    if (!state().finished && std::ranges::binary_search(averaged, update))
-      parts_.log.warn(file + ": is missing; the average of --average-last leaves it out");
-    return true;
-  });
-  std::erase_if(state().requested_updates,
-                [&](std::int64_t update) { return !std::ranges::binary_search(state().kept_updates, update); });
-}
-
-/// Returns the last `count` kept models, or all if there are fewer.
-std::vector<std::int64_t> Trainer::last_kept(int count) {
-  const auto& kept = state().kept_updates;
-  return {kept.end() - std::min(std::ssize(kept), static_cast<std::ptrdiff_t>(count)), kept.end()};
 }
 
 UpdateReport Trainer::make_report(const TrainingProgress& now) {
@@ -398,17 +377,11 @@ bool Trainer::save(bool keep) {
   step_->gather_parameters();
   const bool finite = all_finite<float>(trained().flat()) && all_finite<float>(parts_.run.checkpoint.parameters.flat());
   if (!finite) return false;
-  auto& kept = state().kept_updates;
-  if (keep && (options_.keep_last > 0 || options_.average_last > 0) &&
-      (kept.empty() || kept.back() != state().updates)) {
-    run_on_first(ranks_,
-                 [&] { save_checkpoint(kept_model_file(parts_.path, state().updates), parts_.run.checkpoint); });
-    kept.push_back(state().updates);
-  }
-  request_last_kept();
+  if (keep) kept_.add(parts_.run.checkpoint);
+  kept_.request_last();
   state().seconds = seconds_now();
   step_->gather_memory();
-  bool average = state().finished && options_.average_last > 0 && !kept.empty();
+  bool average = state().finished && options_.average_last > 0 && !state().kept_updates.empty();
   if (average) average = state().finished = publish_average();
   if (!average) {
     state().averaged_models = 0;
@@ -418,58 +391,15 @@ bool Trainer::save(bool keep) {
   }
   // Old models of --keep-last are removed only after the new state has been saved. A run that is killed earlier goes on
   // from the previous state, which may need these models.
-  drop_old_kept(average ? 0 : options_.average_last);
+  kept_.remove_old(average);
   step_->take_over();
   return true;
-}
-
-/// Notes that the last models are kept because of --keep-last. Without the option, the models stay requested that an
-/// earlier run has kept because of it.
-void Trainer::request_last_kept() {
-  if (options_.keep_last > 0) state().requested_updates = last_kept(options_.keep_last);
-}
-
-/// Removes the kept models that are neither requested nor among the last `averaged` ones. The log tells of models that
-/// are removed before the first update of this run, and with --verbose also of the others, which newer models or the
-/// average replace.
-void Trainer::drop_old_kept(int averaged) {
-  const std::vector<std::int64_t> still_needed = last_kept(averaged);
-  std::vector<std::string> removed;
-  std::erase_if(state().kept_updates, [&](std::int64_t update) {
-    if (std::ranges::binary_search(still_needed, update) ||
-        std::ranges::binary_search(state().requested_updates, update))
-      return false;
-    const std::string file = kept_model_file(parts_.path, update);
-    if (is_first() && ::unlink(file.c_str()) == 0) removed.push_back(file);
-    return true;
-  });
-  if (removed.empty()) return;
-  const std::string what = removed.size() == 1
-                               ? "removed " + removed[0] + ", which is kept no longer (--keep-last, --average-last)"
-                               : "removed " + removed.front() + " to " + removed.back() + ", " +
-                                     format_count(std::ssize(removed)) +
-                                     " models that are kept no longer (--keep-last, --average-last)";
-  state().updates == first_progress_.updates ? parts_.log.info(what) : parts_.log.detail(what);
-}
-
-/// Returns whether a finished training is to be averaged now, because it ran without --average-last, or with another
-/// number of models, and the kept models are there. Says so if there are none.
-bool Trainer::lacks_average() {
-  const auto& kept = state().kept_updates;
-  const std::int64_t wanted = options_.average_last, averaged = state().averaged_models;
-  if (wanted == 0) return false;
-  if (averaged > 0) return averaged != wanted && std::ssize(kept) >= wanted && kept.back() == state().updates;
-  if (kept.empty())
-    parts_.log.info(parts_.path + ": no kept model is left to average (--average-last; --keep-last keeps models)");
-  return !kept.empty();
 }
 
 /// Writes the average of the last kept models as the model file, together with the arrays that further training needs.
 /// Returns false, and writes nothing, when a signal has ended the validation of the average early.
 bool Trainer::publish_average() {
-  std::vector<std::string> files;
-  for (const std::int64_t update : last_kept(options_.average_last))
-    files.push_back(kept_model_file(parts_.path, update));
+  const std::vector<std::string> files = kept_.files_to_average();
   const std::size_t count = files.size();
   const std::string models = std::to_string(count) + (count == 1 ? " saved model" : " saved models");
   std::optional<Checkpoint> average;
@@ -507,7 +437,7 @@ bool Trainer::finish_if_done() {
 }
 
 bool Trainer::already_finished() {
-  forget_missing_kept();
+  kept_.forget_missing();
   if (options_.keep_best) forget_missing_best();
   const bool saved_as_finished = state().finished;
   state().finished = finish_if_done() && saved_as_finished;
@@ -549,17 +479,17 @@ bool Trainer::interrupted() {
 Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
   interrupts_ = &interrupts;
   const bool was_finished = already_finished();
-  request_last_kept();
+  kept_.request_last();
   if (was_finished) {
-    if (lacks_average())
+    if (kept_.lack_average())
       save(true);
     else
-      drop_old_kept(0);
+      kept_.remove_old(true);
     if (!state().finished) return Outcome::interrupted;
     plot();
     return Outcome::finished;
   }
-  drop_old_kept(options_.average_last);
+  kept_.remove_old(false);
   if (!finish_interrupted()) return Outcome::interrupted;
   while (!state().finished) {
     const TrainingProgress before = progress();

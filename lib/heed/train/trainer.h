@@ -9,6 +9,7 @@
 
 #include "heed/base/signals.h"
 #include "heed/checkpoint/checkpoint.h"
+#include "heed/train/kept_models.h"
 #include "heed/train/reporter.h"
 #include "heed/train/resume.h"
 #include "heed/train/training_workers.h"
@@ -97,7 +98,6 @@ class Trainer {
   bool is_first() const { return ranks_.rank() == 0; }
   void find_place_in_epoch();
   void forget_missing_best();
-  void forget_missing_kept();
   double learning_rate();
   void submit_update();
   Step collect_updates(std::size_t left);
@@ -114,10 +114,6 @@ class Trainer {
   std::string best_file(Metric metric) const;
   bool stalled();
   bool save(bool keep);
-  std::vector<std::int64_t> last_kept(int count);
-  void request_last_kept();
-  void drop_old_kept(int averaged);
-  bool lacks_average();
   bool save_or_roll_back(bool keep);
   bool finish_if_done();
   bool finish_interrupted();
@@ -141,6 +137,7 @@ class Trainer {
   std::deque<Submitted> submitted_;
   TrainingLength after_, save_freq_, valid_freq_;
   std::optional<TrainingLength> disp_freq_;
+  KeptModels kept_;
 
   // The time at which this Trainer was constructed.
   Clock::time_point started_;
