@@ -89,8 +89,8 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   run_together(
       ranks, [&] { made.emplace(options, vocabularies, input, log, ranks, gpu, interrupts ? &*interrupts : nullptr); });
   TrainSession& session = *made;
-  session.read_texts();
-  run_together(ranks, [&] { session.read_validation(input); });
+  session.text().read();
+  run_together(ranks, [&] { session.text().read_validation(input); });
   run_together(ranks, [&] { session.open_gpu(); });
   run_together(ranks, [&] { session.load(!options.check); });
   session.agree_on_speed();

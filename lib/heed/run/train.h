@@ -114,6 +114,8 @@ struct TrainOptions {
     common.fields(visit);
   }
 
+  /// Returns whether the alignments of --guided-alignment are those of trees with their words.
+  bool links_to_leaves() const { return guided_alignment == "leaves"; }
   /// Gives the options whose defaults depend on the task these defaults. Labels are validated by accuracy in place of
   /// BLEU. Images that sentences describe are not changed, because a flip would swap left and right.
   void set_defaults_of_task();

@@ -11,6 +11,7 @@
 #include "heed/base/streams.h"
 #include "heed/cost/cluster.h"
 #include "heed/inspect/plot.h"
+#include "heed/model/make_model.h"
 #include "heed/model/model_config.h"
 #include "heed/train/model_files.h"
 #include "heed/train/model_lock.h"
@@ -159,6 +160,95 @@ void check_names(const TrainOptions& options) {
   check_picture("--plot", options.run.plot);
 }
 
+/// Throws UsageError where a model that classifies has no labels as targets, or another model has some.
+void check_labels(const TrainOptions& options, const ModelConfig& config, const TextModel& target) {
+  const bool labels = target.steps().mode == TokenMode::labels;
+  const std::string name = options.vocabularies.empty() ? "" : options.vocabularies.back();
+  if (is_classifier(config) && !labels)
+    throw UsageError("-v: " + name +
+                     " has no labels (leave -v out, or make it with build-vocab --type words --mode labels)");
+  if (!is_classifier(config) && labels)
+    throw UsageError("-v: " + name + " has labels, and --task " + std::string(architecture(config)) + " writes text");
+  const auto uses = [&](Metric metric) { return std::ranges::count(options.run.valid_metrics, metric) > 0; };
+  if (labels && uses(Metric::bleu)) throw UsageError("--valid-metrics bleu: has no use for labels (accuracy has)");
+  if (!labels && (options.images.mixup > 0 || options.images.cutmix > 0))
+    throw UsageError(std::string(options.images.mixup > 0 ? "--mixup" : "--cutmix") + ": mixes labels, and --task " +
+                     std::string(architecture(config)) + " writes sentences");
+  if (labels && options.batch.r_drop > 0 && (options.images.mixup > 0 || options.images.cutmix > 0))
+    throw UsageError("--r-drop: has no use with --mixup and --cutmix, whose targets are mixed");
+}
+
+/// Throws UsageError where two passes would always agree.
+void check_r_drop(const TrainOptions& options, const ModelConfig& config) {
+  const auto has_dropout = [](const auto& of) {
+    double most = of.dropout;
+    if constexpr (requires { of.attention_dropout; }) most = std::max(most, of.attention_dropout);
+    if constexpr (requires { of.ffn_dropout; }) most = std::max(most, of.ffn_dropout);
+    if constexpr (requires { of.stochastic_depth; }) most = std::max(most, of.stochastic_depth);
+    return most > 0;
+  };
+  if (options.batch.r_drop > 0 && !std::visit(has_dropout, config))
+    throw UsageError("--r-drop: needs dropout, without which both passes are the same (--dropout P)");
+}
+
+/// Throws UsageError where the options ask for trees, and the target vocabulary or the metrics have none, or the other
+/// way round.
+void check_trees(const TrainOptions& options, const ModelConfig& config, const TextModel& target) {
+  const bool trees = target.steps().mode == TokenMode::trees;
+  if (!options.trees.empty() && !trees)
+    throw UsageError("--trees: " + options.vocabularies.back() +
+                     " is no vocabulary of trees (build-vocab --type trees)");
+  if (!trees && std::ranges::count(options.run.valid_metrics, Metric::evalb) > 0)
+    throw UsageError("--valid-metrics evalb: compares trees (build-vocab --type trees makes their vocabulary)");
+  if (!trees) return;
+  if (options.vocabularies.size() != 2) throw UsageError("-v: sentences and trees need a vocabulary each (give two)");
+  if (options.pretokenized) throw UsageError("--pretokenized: has no use with trees, which are read in brackets");
+  if (std::ranges::count(options.run.valid_metrics, Metric::bleu) > 0)
+    throw UsageError("--valid-metrics bleu: has no use for trees (evalb has)");
+  if (make_model<float>(config)->is_parallel())
+    throw UsageError("--task nat: a tree is predicted one piece after the other (take another task)");
+}
+
+/// Throws UsageError where pieces are to be drawn and cannot be.
+void check_sampling(const TrainOptions& options, const TextModel& source, const TextModel& target) {
+  const bool dropout = options.batch.bpe_dropout.has_value(), alpha = options.batch.sample_alpha.has_value();
+  if (!dropout && !alpha) return;
+  if (dropout && alpha)
+    throw UsageError(
+        "--bpe-dropout and --sample-alpha exclude each other: one is for BPE, the other for unigram models");
+  for (std::size_t i = 0; i < options.vocabularies.size(); ++i) {
+    const TextModel& model = i == 0 ? source : target;
+    if (model.steps().mode == TokenMode::trees) continue;  // the labels of trees stay whole
+    const Subwords& subwords = model.subwords();
+    if (dropout && subwords.type() != SubwordType::bpe)
+      throw UsageError("--bpe-dropout: " + options.vocabularies[i] +
+                       " has no merges that can be left out (build-vocab "
+                       "--type bpe makes some)");
+    if (alpha && !subwords.is_unigram())
+      throw UsageError("--sample-alpha: " + options.vocabularies[i] +
+                       " is no unigram model (build-vocab --type unigram makes one)");
+  }
+}
+
+/// Throws UsageError where a training text may be longer than the model allows.
+void check_length(const TrainOptions& options, const ModelConfig& config) {
+  if (const auto longest = longest_sequence(config); longest && options.batch.max_length > *longest)
+    throw UsageError("--max-length " + std::to_string(options.batch.max_length) + " is more than the " +
+                     std::to_string(*longest) +
+                     " positions of the model (lower --max-length, or raise --max-positions or --fixed-length)");
+}
+
+/// Throws UsageError where alignments are to guide the attention of a model that has none, or are those of trees that
+/// are not there.
+void check_alignments(const TrainOptions& options, const ModelConfig& config, const TextModel& target) {
+  if (options.guided_alignment.empty()) return;
+  if (last_cross_attention(*make_model<float>(config)) < 0)
+    throw UsageError("--guided-alignment: --task " + std::string(architecture(config)) +
+                     " has no attention to guide (rnn-attention and the Transformers have some)");
+  if (options.links_to_leaves() && target.steps().mode != TokenMode::trees)
+    throw UsageError("--guided-alignment leaves: the targets are no trees (for a file of this name, give ./leaves)");
+}
+
 }  // namespace
 
 void check_options(const TrainOptions& options, int ranks) {
@@ -166,6 +256,16 @@ void check_options(const TrainOptions& options, int ranks) {
   if (ranks > 1) check_input(options);
   if (options.average.empty()) check_training(options);
   check_names(options);
+}
+
+void check_with_texts(const TrainOptions& options, const ModelConfig& config, const TextModel& source,
+                      const TextModel& target) {
+  check_sampling(options, source, target);
+  check_r_drop(options, config);
+  check_trees(options, config, target);
+  check_labels(options, config, target);
+  check_length(options, config);
+  check_alignments(options, config, target);
 }
 
 std::string file_beside_model(const FieldList& fields, const std::string& path) {

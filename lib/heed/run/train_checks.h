@@ -9,6 +9,10 @@ namespace heed {
 /// together.
 void check_options(const TrainOptions& options, int ranks);
 
+/// Throws UsageError where the options contradict the model or the text models: of the source, and of the target.
+void check_with_texts(const TrainOptions& options, const ModelConfig& config, const TextModel& source,
+                      const TextModel& target);
+
 /// Describes the file `path` if it is one that `train` writes or removes beside the model: "a file of --keep-best", "a
 /// file of --keep-last" or "the lock file of -m m.h5". Returns an empty text for all other files. `fields` are those of
 /// TrainOptions.

@@ -52,14 +52,14 @@ std::string lengths(const LengthStatistics& statistics) {
 }
 
 void print_data(TrainSession& session, Table& table) {
-  const CorpusReport& report = session.report();
-  const ParallelCorpus& pairs = session.corpus().present();
+  const CorpusReport& report = session.text().report();
+  const ParallelCorpus& pairs = session.text().corpus().present();
   const CorpusStatistics statistics = corpus_statistics(pairs, session.one_vocabulary());
   table.line("pairs read", format_count(report.pairs));
   table.count("with an empty side", report.empty, report.pairs, report.first_empty.line);
   table.count("longer than the limit", report.too_long, report.pairs, report.first_too_long.line);
-  table.line("pairs to train on", format_count(session.corpus().pairs()));
-  if (session.corpus().windows() > 1)
+  table.line("pairs to train on", format_count(session.text().corpus().pairs()));
+  if (session.text().corpus().windows() > 1)
     table.line("pairs examined", format_count(pairs.size()) + ", one window of --shuffle-window");
   table.count("duplicates", statistics.duplicates, pairs.size(), statistics.first_duplicate_line);
   if (session.one_vocabulary())
@@ -85,7 +85,7 @@ void print_data(TrainSession& session, Table& table) {
   if (!images) pieces("source pieces", report.source_pieces, report.source_words, report.source_unknown);
   if (!session.classifies()) pieces("target pieces", report.target_pieces, report.target_words, report.target_unknown);
   if (session.validator()) {
-    const ParallelCorpus& held_out = session.valid_corpus();
+    const ParallelCorpus& held_out = session.text().valid_corpus();
     const std::int64_t overlap = count_overlap(pairs, held_out);
     table.line("validation pairs",
                format_count(held_out.size()) + ", of them in the training text: " + format_count(overlap), overlap > 0);
@@ -155,10 +155,10 @@ void print_plan(TrainSession& session, std::ostream& out) {
   Table table(out);
   const TrainingState& state = session.run().state;
   table.line("model", describe_model(session));
-  table.line("training pairs",
-             format_count(session.corpus().pairs()) + ", " + format_count(session.epoch_tokens()) + " target tokens");
+  table.line("training pairs", format_count(session.text().corpus().pairs()) + ", " +
+                                   format_count(session.epoch_tokens()) + " target tokens");
   table.line("batches an epoch", format_count(session.epoch_batches()));
-  if (session.validator()) table.line("validation pairs", format_count(session.valid_corpus().size()));
+  if (session.validator()) table.line("validation pairs", format_count(session.text().valid_corpus().size()));
   print_learning_rate(session, table);
   table.line("state", state.updates == 0           ? "from the beginning"
                       : trainer.already_finished() ? "finished after update " + format_count(state.updates)

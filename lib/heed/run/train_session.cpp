@@ -6,17 +6,12 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
-#include <set>
 #include <sstream>
 
-#include "heed/base/line_io.h"
-#include "heed/base/temporary_name.h"
 #include "heed/checkpoint/integrity.h"
 #include "heed/cost/training_cost.h"
 #include "heed/model/make_model.h"
 #include "heed/ops/gemm/gemm.h"
-#include "heed/text/strings/unicode.h"
-#include "heed/text/trees/linear_tree.h"
 #include "heed/train/gpu_workers.h"
 #include "heed/train/learning_curve.h"
 #include "heed/train/model_files.h"
@@ -24,7 +19,6 @@
 namespace heed {
 namespace {
 
-constexpr int kNoLengthLimit = 1 << 30;
 constexpr const char *kWindow = "--shuffle-window", *kPretrained = "--pretrained-model",
                      *kValidationText = "the validation text's fingerprint";
 
@@ -43,12 +37,6 @@ Precision resolve(PrecisionChoice choice, bool gpu) {
       return fast ? Precision::bfloat16 : Precision::float32;
   }
   throw Error("internal: unknown precision");
-}
-
-PairReader open_pairs(const std::vector<std::string>& files, std::istream& in, const TrainOptions& options) {
-  const InvalidUtf8 policy = options.utf8.on_invalid_utf8;
-  if (files.size() == 2) return PairReader(files[0], files[1], policy);
-  return options.trees.empty() ? PairReader(files.at(0), in, policy) : PairReader::of_trees(files.at(0), in, policy);
 }
 
 /// Warns when the learning rate rises for more than a third of the training.
@@ -100,213 +88,17 @@ TrainSession::TrainSession(const TrainOptions& options, const std::vector<TextMo
     : options_(options),
       log_(log),
       ranks_(ranks),
-      interrupts_(interrupts),
       compared_(load_compared_trainings(options.run.plot_with)),
       pool_(thread_count(options.threads)),
-      source_(source_text(vocabularies)),
-      target_(target_text(vocabularies, in)),
-      config_(options.model_options.resolve(source_, target_)),
-      optimizer_options_(options.optimizer),
       gpu_number_(gpu),
-      precision_(resolve(options.batch.precision, gpu_number_.has_value())) {
-  if (options.batch.shuffle_window)
-    corpus_.emplace(ranks, ShuffleWindow{*options.batch.shuffle_window,
-                                         options.tempdir.empty() ? temporary_folder() : options.tempdir,
-                                         static_cast<std::uint64_t>(options.batch.seed)});
-  else
-    corpus_.emplace(ranks);
-  for (std::size_t i = 0; i < options.vocabularies.size(); ++i)
-    if (i == 0 || options.vocabularies[i] != options.vocabularies[0])
-      tell_of_byte_order_mark(options.vocabularies[i], log);
-  check_sampling();
-  check_r_drop();
-  check_trees();
-  check_labels();
-  if (const auto longest = longest_sequence(config_); longest && options.batch.max_length > *longest)
-    throw UsageError("--max-length " + std::to_string(options.batch.max_length) + " is more than the " +
-                     std::to_string(*longest) +
-                     " positions of the model (lower --max-length, or raise --max-positions or --fixed-length)");
-  reader_.emplace(open_pairs(training_files(), in, options));
-  if (!options.guided_alignment.empty()) {
-    if (last_cross_attention(*make_model<float>(config_)) < 0)
-      throw UsageError("--guided-alignment: --task " + std::string(architecture(config_)) +
-                       " has no attention to guide (rnn-attention and the Transformers have some)");
-    if (links_to_leaves()) {
-      if (target_.steps().mode != TokenMode::trees)
-        throw UsageError(
-            "--guided-alignment leaves: the targets are no trees (for a file of this name, give ./leaves)");
-    } else {
-      alignments_.emplace(options.guided_alignment);
-    }
-  }
-}
-
-/// Returns the files of the training text: source and target, or one file with both.
-std::vector<std::string> TrainSession::training_files() const {
-  if (!options_.train_sets.empty()) return options_.train_sets;
-  return {options_.tsv.empty() ? options_.trees : options_.tsv};
-}
-
-TextModel TrainSession::source_text(const std::vector<TextModel>& vocabularies) const {
-  if (image_input(options_.model_options.config)) return TextModel::of_images();
-  return vocabularies.front().source();
-}
-
-/// Returns the text model of the targets. Labels without a vocabulary are those of the training text, sorted.
-TextModel TrainSession::target_text(const std::vector<TextModel>& vocabularies, std::istream& in) const {
-  if (!vocabularies.empty()) return vocabularies.back().target();
-  std::set<std::string> labels;
-  PairReader reader = open_pairs(training_files(), in, options_);
-  for (TextPair pair; reader.next(pair);)
-    if (!is_blank(pair.target) && labels.insert(pair.target).second && !TextModel::can_be_label(pair.target))
-      throw Error(reader.target_position(), "'" + pair.target + "' cannot be a label");
-  if (labels.empty()) throw Error(Position{reader.name()}, "has no labels");
-  return TextModel::of_labels({labels.begin(), labels.end()});
-}
-
-/// Throws UsageError where a model that classifies has no labels as targets, or another model has some.
-void TrainSession::check_labels() const {
-  const bool labels = target_.steps().mode == TokenMode::labels;
-  const std::string name = options_.vocabularies.empty() ? "" : options_.vocabularies.back();
-  if (is_classifier(config_) && !labels)
-    throw UsageError("-v: " + name +
-                     " has no labels (leave -v out, or make it with build-vocab --type words --mode labels)");
-  if (!is_classifier(config_) && labels)
-    throw UsageError("-v: " + name + " has labels, and --task " + std::string(architecture(config_)) + " writes text");
-  const auto uses = [&](Metric metric) { return std::ranges::count(options_.run.valid_metrics, metric) > 0; };
-  if (labels && uses(Metric::bleu)) throw UsageError("--valid-metrics bleu: has no use for labels (accuracy has)");
-  if (!labels && (options_.images.mixup > 0 || options_.images.cutmix > 0))
-    throw UsageError(std::string(options_.images.mixup > 0 ? "--mixup" : "--cutmix") + ": mixes labels, and --task " +
-                     std::string(architecture(config_)) + " writes sentences");
-  if (labels && options_.batch.r_drop > 0 && (options_.images.mixup > 0 || options_.images.cutmix > 0))
-    throw UsageError("--r-drop: has no use with --mixup and --cutmix, whose targets are mixed");
-}
-
-/// Throws UsageError where two passes would always agree.
-void TrainSession::check_r_drop() const {
-  const auto has_dropout = [](const auto& config) {
-    double most = config.dropout;
-    if constexpr (requires { config.attention_dropout; }) most = std::max(most, config.attention_dropout);
-    if constexpr (requires { config.ffn_dropout; }) most = std::max(most, config.ffn_dropout);
-    if constexpr (requires { config.stochastic_depth; }) most = std::max(most, config.stochastic_depth);
-    return most > 0;
-  };
-  if (options_.batch.r_drop > 0 && !std::visit(has_dropout, config_))
-    throw UsageError("--r-drop: needs dropout, without which both passes are the same (--dropout P)");
-}
-
-/// Throws UsageError where the options ask for trees, and the target vocabulary or the metrics have none, or the other
-/// way round.
-void TrainSession::check_trees() const {
-  const bool trees = target_.steps().mode == TokenMode::trees;
-  if (!options_.trees.empty() && !trees)
-    throw UsageError("--trees: " + options_.vocabularies.back() +
-                     " is no vocabulary of trees (build-vocab --type trees)");
-  if (!trees && std::ranges::count(options_.run.valid_metrics, Metric::evalb) > 0)
-    throw UsageError("--valid-metrics evalb: compares trees (build-vocab --type trees makes their vocabulary)");
-  if (!trees) return;
-  if (options_.vocabularies.size() != 2) throw UsageError("-v: sentences and trees need a vocabulary each (give two)");
-  if (options_.pretokenized) throw UsageError("--pretokenized: has no use with trees, which are read in brackets");
-  if (std::ranges::count(options_.run.valid_metrics, Metric::bleu) > 0)
-    throw UsageError("--valid-metrics bleu: has no use for trees (evalb has)");
-  if (make_model<float>(config_)->is_parallel())
-    throw UsageError("--task nat: a tree is predicted one piece after the other (take another task)");
-}
-
-/// Throws UsageError where pieces are to be drawn and cannot be.
-void TrainSession::check_sampling() const {
-  const bool dropout = options_.batch.bpe_dropout.has_value(), alpha = options_.batch.sample_alpha.has_value();
-  if (!dropout && !alpha) return;
-  if (dropout && alpha)
-    throw UsageError(
-        "--bpe-dropout and --sample-alpha exclude each other: one is for BPE, the other for unigram models");
-  for (std::size_t i = 0; i < options_.vocabularies.size(); ++i) {
-    const TextModel& model = i == 0 ? source_ : target_;
-    if (model.steps().mode == TokenMode::trees) continue;  // the labels of trees stay whole
-    const Subwords& subwords = model.subwords();
-    if (dropout && subwords.type() != SubwordType::bpe)
-      throw UsageError("--bpe-dropout: " + options_.vocabularies[i] +
-                       " has no merges that can be left out (build-vocab "
-                       "--type bpe makes some)");
-    if (alpha && !subwords.is_unigram())
-      throw UsageError("--sample-alpha: " + options_.vocabularies[i] +
-                       " is no unigram model (build-vocab --type unigram makes one)");
-  }
-}
-
-void TrainSession::read_texts() {
-  const EncodeOptions encode{options_.batch.max_length, options_.batch.on_long, options_.pretokenized};
-  text_hash_ = encode_corpus({.reader = *reader_,
-                              .source = source_,
-                              .target = target_,
-                              .options = encode,
-                              .alignments = alignments_ ? &*alignments_ : nullptr,
-                              .links_to_leaves = links_to_leaves(),
-                              .interrupts = interrupts_},
-                             pool_, log_, report_, *corpus_, ranks_);
-  reader_.reset();
-  alignments_.reset();
-  report_.tell(log_, encode);
-  if (reads_images()) read_images();
-  const BatchOptions& batch = options_.batch;
-  if (!batch.bpe_dropout && !batch.sample_alpha) return;
-  const SubwordSampling sampling{batch.bpe_dropout.value_or(0), batch.sample_alpha.value_or(0),
-                                 static_cast<std::uint64_t>(batch.seed), batch.max_length};
-  sampled_.emplace(*corpus_, source_, target_, sampling, pool_);
-}
-
-/// Prepares the images that the training text names.
-void TrainSession::read_images() {
-  const ImageInput& input = *image_input(config_);
-  const std::string list = training_files().front();
-  mixing_ = options_.images.mixing(input, static_cast<std::uint64_t>(options_.batch.seed));
-  image_reader_.emplace(input, list);
-  image_examples_.emplace(corpus_->present(), *image_reader_, image_tokens(config_), image_work(config_),
-                          is_classifier(config_), list, &*mixing_);
-  image_windows_.emplace(*corpus_, *image_examples_);
-  run_together(ranks_, [&] { image_examples_->check_files(pool_); });
-}
-
-/// Returns the examples of the window that is loaded.
-const Examples& TrainSession::examples() const {
-  if (image_examples_) return *image_examples_;
-  return corpus_->present();
-}
-
-/// Returns what is learnt from.
-ExampleWindows& TrainSession::windows() {
-  if (image_windows_) return *image_windows_;
-  if (sampled_) return *sampled_;
-  return *corpus_;
-}
-
-void TrainSession::read_validation(std::istream& in) {
-  if (options_.valid_sets.empty()) return;
-  // Validation sentences of any length are kept; only models with learned positions or a fixed length limit the length.
-  const EncodeOptions encode{longest_sequence(config_).value_or(kNoLengthLimit), OnLong::crop, options_.pretokenized,
-                             "--max-positions or --fixed-length"};
-  PairReader reader = open_pairs(options_.valid_sets, in, options_);
-  CorpusReport report;
-  valid_corpus_ = encode_corpus({.reader = reader,
-                                 .source = source_,
-                                 .target = target_,
-                                 .options = encode,
-                                 .target_lines = &valid_lines_,
-                                 // Each of several ranks reads the text by itself, so that none of them may stop alone.
-                                 .interrupts = ranks_.size() == 1 ? interrupts_ : nullptr},
-                                pool_, log_, report);
-  report.tell(log_, encode);
-  if (!reads_images()) return;
-  valid_image_reader_.emplace(*image_input(config_), options_.valid_sets.front());
-  valid_images_.emplace(valid_corpus_, *valid_image_reader_, image_tokens(config_), image_work(config_),
-                        is_classifier(config_), options_.valid_sets.front());
-  valid_images_->check_files(pool_);
-}
+      precision_(resolve(options.batch.precision, gpu_number_.has_value())),
+      text_(options, vocabularies, in, log, ranks, pool_, interrupts),
+      optimizer_options_(options.optimizer) {}
 
 Checkpoint TrainSession::new_checkpoint() const {
-  std::shared_ptr<const Model<float>> model = make_model<float>(config_);
+  std::shared_ptr<const Model<float>> model = make_model<float>(text_.config());
   ParameterValues<float> parameters(model->layout());
-  return {std::move(model), std::move(parameters), source_, target_};
+  return {std::move(model), std::move(parameters), text_.source(), text_.target()};
 }
 
 /// Returns the value of a setting in the state of the training; null if the state does not have the setting.
@@ -323,9 +115,9 @@ std::vector<RunSetting> TrainSession::settings() const {
   const FieldList all = FieldList::of(copy);
   std::vector<RunSetting> out = {
       {kWindow, text_of(*all.find("shuffle-window")), true},
-      {"the training text's fingerprint", digits(corpus_->fingerprint()), true},
+      {"the training text's fingerprint", digits(text_.corpus().fingerprint()), true},
       {.name = "the number of training examples",
-       .value = std::to_string(corpus_->pairs()),
+       .value = std::to_string(text_.corpus().pairs()),
        .required = true,
        .of_text = true},
       {kPretrained, pretrained_model()},
@@ -368,7 +160,7 @@ void TrainSession::warn_of_unread_model() {
 /// tell of which text they are.
 void TrainSession::forget_other_validations() {
   const std::string* const before = stored_setting(kValidationText);
-  if (!options_.valid_sets.empty() && before && *before != digits(valid_corpus_.fingerprint()))
+  if (!options_.valid_sets.empty() && before && *before != digits(text_.valid_corpus().fingerprint()))
     forget_validations(run_->state, "the text of --valid-sets", log_);
 }
 
@@ -376,11 +168,11 @@ void TrainSession::forget_other_validations() {
 std::string TrainSession::identity() const {
   std::string out, lines;
   const auto add = [&](const std::string& name, const std::string& value) { out += name + " is " + value + "\n"; };
-  add("the training text's hash", digits(text_hash_));
-  add("the source vocabulary's checksum", checksum(source_));
-  add("the target vocabulary's checksum", checksum(target_));
+  add("the training text's hash", digits(text_.hash()));
+  add("the source vocabulary's checksum", checksum(text_.source()));
+  add("the target vocabulary's checksum", checksum(text_.target()));
   for (const auto& [name, value] : run_->state.settings) add(name, value);
-  for (const std::string& line : valid_lines_) lines += line + '\n';
+  for (const std::string& line : text_.valid_lines()) lines += line + '\n';
   add("the validation text's hash", digits(std::hash<std::string>()(lines)));
   add("the update to go on after", std::to_string(run_->state.updates));
   // Initial parameters that come from the seed are not compared: on processors of different kinds, of which a warning
@@ -395,7 +187,7 @@ std::string TrainSession::identity() const {
 }
 
 std::int64_t TrainSession::epoch_tokens() const {
-  return is_classifier(config_) ? corpus_->pairs() : corpus_->target_tokens();
+  return classifies() ? text_.corpus().pairs() : text_.corpus().target_tokens();
 }
 
 /// Takes the warm-up and the peak of the learning rate from the saved training, unless the user has set these options.
@@ -471,7 +263,7 @@ TrainingWork TrainSession::work(const OptimizerSettings& optimizer) {
 #if HEED_HAS_CUDA
   if (gpu_) gpu = std::make_unique<GpuWorkers>(model().layout(), loss_, gpu_->context());
 #endif
-  return {model(), loss_,         run_->checkpoint.parameters, optimizer, examples(), options_.batch, precision_,
+  return {model(), loss_,         run_->checkpoint.parameters, optimizer, text_.examples(), options_.batch, precision_,
           pool_,   std::move(gpu)};
 }
 
@@ -483,13 +275,13 @@ void TrainSession::agree_on_speed() {
 /// taken to have as many for their size. An update ends with its window.
 void TrainSession::plan_epoch() {
   const BatchLimits limits = options_.batch.limits();
-  EpochBatches batches(examples(), limits, static_cast<std::uint64_t>(options_.batch.seed));
+  EpochBatches batches(text_.examples(), limits, static_cast<std::uint64_t>(options_.batch.seed));
   batches.prepare(0);
   const bool by_pairs = limits.target_tokens == INT64_MAX;
   const auto size = [&](const WindowSize& window) {
     return static_cast<double>(by_pairs ? window.pairs : window.target_tokens);
   };
-  const std::vector<WindowSize> windows = corpus_->sizes_of_windows(0);
+  const std::vector<WindowSize> windows = text_.corpus().sizes_of_windows(0);
   const std::int64_t delay = options_.batch.optimizer_delay;
   epoch_batches_ = epoch_updates_ = 0;
   for (const WindowSize& window : windows) {
@@ -514,7 +306,7 @@ void TrainSession::plan() {
     for (const RunSetting& setting : settings()) run_->state.settings.emplace_back(setting.name, setting.value);
   }
   if (!options_.valid_sets.empty())
-    run_->state.settings.emplace_back(kValidationText, digits(valid_corpus_.fingerprint()));
+    run_->state.settings.emplace_back(kValidationText, digits(text_.valid_corpus().fingerprint()));
   run_->state.seed = static_cast<std::uint64_t>(options_.batch.seed);
   restore_training_form(*run_, options_.batch.exponential_smoothing > 0);
 }
@@ -548,28 +340,20 @@ std::unique_ptr<TrainingWorkers> TrainSession::make_workers(const Model<float>& 
 Trainer TrainSession::make_trainer(Reporter& reporter) {
   const std::shared_ptr<const Model<float>> model = run_->checkpoint.model;
   workers_ = make_workers(*model);
-  if (valid_corpus_.size() > 0) {
-    if (target_.steps().mode == TokenMode::trees) {
-      trees_.emplace(TreeSentences{TreePieces(target_.vocabulary()), {}});
-      valid_words_.resize(valid_lines_.size());
-      for (std::size_t i = 0; i < valid_lines_.size(); ++i) {
-        tree_leaves(valid_lines_[i], valid_words_[i]);
-        trees_->words.push_back(words_of_line(valid_words_[i]));
-      }
-    }
+  if (text_.valid_corpus().size() > 0) {
     const auto translate = [this, model](ParameterValues<float>& parameters, const Examples& examples,
                                          const InterruptGuard& interrupts) {
-      return translate_examples(*model, parameters, resolve(options_.batch.precision, false), examples, target_,
-                                options_.pretokenized, trees_ ? &*trees_ : nullptr, pool_, ranks_, interrupts);
+      return translate_examples(*model, parameters, resolve(options_.batch.precision, false), examples, text_.target(),
+                                options_.pretokenized, text_.valid_trees(), pool_, ranks_, interrupts);
     };
     // If the target text model lower-cases its text, BLEU compares lower-cased text.
     BleuOptions bleu;
-    bleu.lowercase = target_.steps().lowercase;
+    bleu.lowercase = text_.target().steps().lowercase;
     if (options_.pretokenized) bleu.tokenize = MtevalMode::none;
-    const Examples& held_out = valid_images_ ? static_cast<const Examples&>(*valid_images_) : valid_corpus_;
-    validator_.emplace(held_out, valid_lines_, options_.run.valid_metrics, *workers_, translate, bleu);
+    validator_.emplace(text_.valid_examples(), text_.valid_lines(), options_.run.valid_metrics, *workers_, translate,
+                       bleu);
   }
-  return Trainer({options_.model, *run_, windows(), *workers_, validator(), pool_, reporter, log_,
+  return Trainer({options_.model, *run_, text_.windows(), *workers_, validator(), pool_, reporter, log_,
                   options_.pretrained_model, compared_},
                  options_.batch, options_.run, optimizer_);
 }
@@ -577,7 +361,7 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
 std::int64_t TrainSession::memory() const {
   const auto bytes = static_cast<std::int64_t>(run_->checkpoint.parameters.flat().size_bytes());
   return bytes * (1 + static_cast<std::int64_t>(run_->arrays.size())) + (workers_ ? workers_->memory() : 0) +
-         (teachers_ ? teachers_->memory() : 0) + corpus_->memory() + valid_corpus_.memory();
+         (teachers_ ? teachers_->memory() : 0) + text_.corpus().memory() + text_.valid_corpus().memory();
 }
 
 }  // namespace heed

@@ -9,36 +9,30 @@
 #include "heed/base/signals.h"
 #include "heed/base/threads.h"
 #include "heed/cost/training_cost.h"
-#include "heed/data/encode_corpus.h"
-#include "heed/data/image_corpus.h"
-#include "heed/data/sampled_corpus.h"
 #include "heed/run/train.h"
+#include "heed/run/training_text.h"
 #include "heed/tensor/cuda_device.h"
 #include "heed/train/gpu_sum.h"
 #include "heed/train/resume.h"
 #include "heed/train/teachers.h"
 #include "heed/train/trainer.h"
-#include "heed/train/translate_examples.h"
 
 namespace heed {
 
 /// Reads the vocabularies that the options name. Each is read once, because it may be a pipe.
 std::vector<TextModel> read_vocabularies(const TrainOptions& options);
 
-/// All objects that `train` works with, made from the options: text models, corpora, model, threads.
+/// All objects that `train` works with, made from the options: texts, model, threads.
 class TrainSession {
  public:
   /// Reads the trainings of --plot-with, and opens the training text. Throws the same errors as run_train().
   /// `vocabularies` is what read_vocabularies() returned. `ranks` are the processes that train together. `gpu` is the
-  /// number of the GPU on which this rank computes its updates, if any. If `interrupts` is not null, a signal that it
-  /// has caught ends the reading of the texts: read_texts() and read_validation() throw Interrupted.
+  /// number of the GPU on which this rank computes its updates, if any. `interrupts` are those of TrainingText.
   TrainSession(const TrainOptions& options, const std::vector<TextModel>& vocabularies, std::istream& in, Log& log,
                Communicator& ranks, std::optional<int> gpu, const InterruptGuard* interrupts);
 
-  /// Reads the training text. Collective. Call it before everything else.
-  void read_texts();
-  /// Reads the validation text from the files, or from `in`.
-  void read_validation(std::istream& in);
+  /// Returns the texts. Read them before everything else.
+  TrainingText& text() { return text_; }
   /// Opens the GPU, if there is one.
   void open_gpu();
   /// Loads the training in the model file if `resumes` and the file exists; otherwise makes a new one with initial
@@ -58,9 +52,6 @@ class TrainSession {
   Log& log() { return log_; }
   const Model<float>& model() const { return *run_->checkpoint.model; }
   ResumableCheckpoint& run() { return *run_; }
-  const TrainingCorpus& corpus() const { return *corpus_; }
-  const ParallelCorpus& valid_corpus() const { return valid_corpus_; }
-  const CorpusReport& report() const { return report_; }
   /// Returns the optimiser's settings. Call plan() first.
   const OptimizerSettings& optimizer() const { return optimizer_; }
   /// Returns the number of batches in an epoch, which is an estimate with --shuffle-window. Call plan() first.
@@ -85,8 +76,8 @@ class TrainSession {
   ThreadPool& pool() { return pool_; }
   bool one_vocabulary() const { return options_.vocabularies.size() == 1 && !reads_images(); }
   /// Returns whether the targets are labels.
-  bool classifies() const { return is_classifier(config_); }
-  bool reads_images() const { return image_input(config_); }
+  bool classifies() const { return is_classifier(text_.config()); }
+  bool reads_images() const { return image_input(text_.config()) != nullptr; }
   /// Returns the training on this rank, whose cost can be predicted. Call load() first.
   TrainingWork work(const OptimizerSettings& optimizer);
   /// Returns the number of bytes of parameters, gradients, moments, activations (the largest so far) and text.
@@ -99,18 +90,6 @@ class TrainSession {
   std::string pretrained_model() const;
   void warn_of_unread_model();
   void forget_other_validations();
-  void check_sampling() const;
-  void check_r_drop() const;
-  void check_trees() const;
-  void check_labels() const;
-  TextModel source_text(const std::vector<TextModel>& vocabularies) const;
-  TextModel target_text(const std::vector<TextModel>& vocabularies, std::istream& in) const;
-  const Examples& examples() const;
-  ExampleWindows& windows();
-  std::vector<std::string> training_files() const;
-  /// Returns whether the alignments are those of trees with their words.
-  bool links_to_leaves() const { return options_.guided_alignment == "leaves"; }
-  void read_images();
   std::unique_ptr<TrainingWorkers> make_workers(const Model<float>& model);
   void make_loss();
   void plan_epoch();
@@ -120,11 +99,11 @@ class TrainSession {
   const TrainOptions& options_;
   Log& log_;
   Communicator& ranks_;
-  const InterruptGuard* interrupts_;
   std::vector<std::pair<std::string, TrainingState>> compared_;  // of --plot-with, by the model files
   ThreadPool pool_;
-  TextModel source_, target_;
-  ModelConfig config_;
+  std::optional<int> gpu_number_;  // of the GPU that computes the updates
+  Precision precision_;
+  TrainingText text_;
   // The user's options; when the length of the training is known, with the default warm-up and peak of the learning
   // rate.
   OptimizerOptions optimizer_options_;
@@ -134,25 +113,6 @@ class TrainSession {
   // The predicted speed in target tokens a second, where --after is in hours.
   double speed_ = 0;
   bool resumed_ = false;
-  std::optional<int> gpu_number_;  // of the GPU that computes the updates
-  Precision precision_;
-  CorpusReport report_;
-  std::optional<PairReader> reader_;
-  std::optional<LineReader> alignments_;
-  std::optional<TrainingCorpus> corpus_;
-  // What is learnt from with --bpe-dropout or --sample-alpha, instead of corpus_.
-  std::optional<SampledCorpus> sampled_;
-  // What is learnt from and validated on if the sources are images, instead of corpus_ and valid_corpus_.
-  std::optional<ImageMixing> mixing_;
-  std::optional<ImageReader> image_reader_, valid_image_reader_;
-  std::optional<ImageExamples> image_examples_, valid_images_;
-  std::optional<ImageWindows> image_windows_;
-  std::uint64_t text_hash_ = 0;
-  ParallelCorpus valid_corpus_;
-  std::vector<std::string> valid_lines_;
-  // The words of the validation trees, if the targets are trees: lines of words, to which trees_ refers.
-  std::vector<std::string> valid_words_;
-  std::optional<TreeSentences> trees_;
   std::optional<ResumableCheckpoint> run_;
 #if HEED_HAS_CUDA
   std::unique_ptr<CudaDevice> gpu_;
