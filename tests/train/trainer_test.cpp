@@ -686,6 +686,23 @@ TEST_CASE("when it happens again and again, training goes back to the last saved
   }
 }
 
+TEST_CASE("training goes back to the last saved state also if only the optimiser's memory is not finite") {
+  const TemporaryFolder folder("heed_trainer_memory");
+  for (const OnDivergence policy : {OnDivergence::rollback, OnDivergence::skip}) {
+    SmallRun run(folder / "m.h5");
+    run.run.on_divergence = policy;
+    run.run.keep_last = 1;
+    // Adam's mean of squared gradients overflows, so that the parameters hardly change.
+    run.optimizer.optimizer = OptimizerKind::adam;
+    run.optimizer.weight_decay = 1e30;
+    const char* const message = policy == OnDivergence::rollback
+                                    ? "m.h5: training diverges however small the learning rate"
+                                    : "m.h5: a parameter or a number of the optimiser is not finite after update ";
+    CHECK_THROWS_WITH_AS(run.go(), doctest::Contains(message), Error);
+    CHECK(folder.files().empty());
+  }
+}
+
 TEST_CASE("a rollback does not bring back the validations of another text, which the run has forgotten") {
   const TemporaryFolder folder("heed_trainer_rollback_forgotten");
   SmallRun first(folder / "m.h5");
