@@ -10,6 +10,7 @@
 #include "../dist/thread_ranks.h"
 #include "heed/train/learning_curve.h"
 #include "heed/train/model_files.h"
+#include "heed/train/resume.h"
 #include "small_run.h"
 
 using namespace heed;
@@ -683,6 +684,44 @@ TEST_CASE("when it happens again and again, training goes back to the last saved
           std::string::npos);
     std::filesystem::remove(run.path);
   }
+}
+
+TEST_CASE("training goes back to the last saved state also if only the optimiser's memory is not finite") {
+  const TemporaryFolder folder("heed_trainer_memory");
+  for (const OnDivergence policy : {OnDivergence::rollback, OnDivergence::skip}) {
+    SmallRun run(folder / "m.h5");
+    run.run.on_divergence = policy;
+    run.run.keep_last = 1;
+    // Adam's mean of squared gradients overflows, so that the parameters hardly change.
+    run.optimizer.optimizer = OptimizerKind::adam;
+    run.optimizer.weight_decay = 1e30;
+    const char* const message = policy == OnDivergence::rollback
+                                    ? "m.h5: training diverges however small the learning rate"
+                                    : "m.h5: a parameter or a number of the optimiser is not finite after update ";
+    CHECK_THROWS_WITH_AS(run.go(), doctest::Contains(message), Error);
+    CHECK(folder.files().empty());
+  }
+}
+
+TEST_CASE("a rollback does not bring back the validations of another text, which the run has forgotten") {
+  const TemporaryFolder folder("heed_trainer_rollback_forgotten");
+  SmallRun first(folder / "m.h5");
+  first.run.after = "6u";
+  first.run.valid_freq = "2u";
+  first.go();
+  CHECK(first.state->state.validations.size() == 3);
+  SmallRun run(first.path);
+  run.run.after = "12u";
+  run.run.valid_freq = "2u";
+  run.prepare();
+  int calls = 0;
+  Trainer& trainer = run.prepare(hooked(*run.state, [&] { return ++calls <= 3; }));
+  forget_validations(run.state->state, "the text of --valid-sets", run.log);
+  trainer.run(InterruptGuard());
+  const TrainingState& state = run.state->state;
+  CHECK(state.rollbacks == 1);
+  REQUIRE(state.validations.size() == 3);
+  CHECK(state.validations.front().update == 8);
 }
 
 TEST_CASE("a rollback before the first save goes back to the parameters of the pretrained model") {

@@ -92,9 +92,11 @@ void forget_validations(TrainingState& state, const std::string& what, Log& log)
 void carry_over_rollback(TrainingState& abandoned, TrainingState& restored) {
   if (restored.metrics != abandoned.metrics) {
     restored.metrics = std::move(abandoned.metrics);
-    restored.validations.clear();
     restored.best.assign(abandoned.best.size(), {});
   }
+  // The abandoned training has every validation of the restored state, except those that it has forgotten.
+  restored.validations = std::move(abandoned.validations);
+  std::erase_if(restored.validations, [&](const ValidationPoint& point) { return point.update > restored.updates; });
   for (std::size_t i = 0; i < restored.best.size(); ++i) {
     // BestScore::stalled counts the validations after the best one. When the abandoned training reached its best score
     // after the restored state was saved, the restored training has made no validation after the best one: stalled is

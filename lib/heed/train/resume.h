@@ -48,7 +48,8 @@ void forget_validations(TrainingState& state, const std::string& what, Log& log)
 /// Completes a rollback: moves what remains valid from `abandoned`, the state that training gives up, into `restored`,
 /// the state that was read from the file to which training goes back. This is the seed and the settings, because
 /// another run may have written the file; the number of skipped updates, and the number of rollbacks, to which it adds
-/// one; the metrics; and the best scores, because the files of the best models (--keep-best) still hold these models.
+/// one; the metrics; the scores of the validations up to the restored update, of which this run may have forgotten
+/// some; and the best scores, because the files of the best models (--keep-best) still hold these models.
 void carry_over_rollback(TrainingState& abandoned, TrainingState& restored);
 
 /// Arranges the parameter arrays of a loaded file as training_parameters() expects them. A file saved during training

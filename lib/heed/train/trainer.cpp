@@ -371,16 +371,19 @@ void Trainer::try_to_plot() {
 }
 
 /// Saves the model and the state, with `keep` also as a kept model, or at the end of a training with --average-last the
-/// average. Returns false, and saves nothing, when a parameter is not finite. When a signal ends the validation of the
-/// average early, the training is saved without the average, as one that is not finished.
+/// average. Returns false, and saves nothing, when a parameter or a number of the optimiser is not finite. When a
+/// signal ends the validation of the average early, the training is saved without the average, as one that is not
+/// finished.
 bool Trainer::save(bool keep) {
   step_->gather_parameters();
-  const bool finite = all_finite<float>(trained().flat()) && all_finite<float>(parts_.run.checkpoint.parameters.flat());
-  if (!finite) return false;
+  step_->gather_memory();
+  bool finite = all_finite<float>(parts_.run.checkpoint.parameters.flat());
+  if (is_first())  // only the first rank has the complete arrays
+    for (const auto& [name, values] : parts_.run.arrays) finite = finite && all_finite<float>(values.flat());
+  if (ranks_.any(!finite)) return false;
   if (keep) kept_.add(parts_.run.checkpoint);
   kept_.request_last();
   state().seconds = seconds_now();
-  step_->gather_memory();
   bool average = state().finished && options_.average_last > 0 && !state().kept_updates.empty();
   if (average) average = state().finished = publish_average();
   if (!average) {
@@ -444,13 +447,14 @@ bool Trainer::already_finished() {
   return state().finished;
 }
 
-/// Saves the model and the state. When a parameter is not finite, rolls back to the last saved state and returns false.
+/// Saves the model and the state. When a parameter or a number of the optimiser is not finite, rolls back to the last
+/// saved state and returns false.
 bool Trainer::save_or_roll_back(bool keep) {
   if (save(keep)) return true;
   if (options_.on_divergence != OnDivergence::rollback)
-    fail("a parameter is not finite after update " + format_count(state().updates) +
+    fail("a parameter or a number of the optimiser is not finite after update " + format_count(state().updates) +
          "; not saved (lower --learn-rate)");
-  roll_back("a parameter is not finite");
+  roll_back("a parameter or a number of the optimiser is not finite");
   return false;
 }
 
