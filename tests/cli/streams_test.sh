@@ -71,11 +71,14 @@ spoils '-o a.en' 'an input' "$HEED_BIN/bleu" a.en -i a.fr -o a.en
 spoils '-o a.fr' -t "$HEED_BIN/inspect-attention" -m m.h5 -i a.en -t a.fr -o a.fr
 spoils '--plot p.svg' --heatmap "$HEED_BIN/kernel-regression" --make --plot p.svg --heatmap p.svg
 spoils '-o m.h5' --average "$HEED_BIN/train" --average m.h5 -o m.h5
+echo 'input = a.en' >settings
+spoils '-o settings' --config "$HEED_BIN/tokenize" --config settings -o settings
 cmp -s before a.en || fail "a refused output has changed a.en"
 [ -e v ] && fail "build-vocab wrote one of two outputs with one name"
 expect 0 '' '' "$HEED_BIN/tokenize" -i /dev/null -o /dev/null --log /dev/null
 expect 2 '' 'tokenize: -i: the name of the file is empty (name a file)' "$HEED_BIN/tokenize" -i "" -o out
 expect 2 '' 'bleu: an input: the name of the file is empty (name a file)' "$HEED_BIN/bleu" "" -i a.fr
+expect 2 '' 'tokenize: --config: the name of the file is empty (name a file)' "$HEED_BIN/tokenize" -i a.en --config ""
 expect 1 '' 'build-vocab: missing/codes: cannot open for writing: No such file or directory' \
   "$HEED_BIN/build-vocab" --type bpe -s 110 a.en -o v --codes-output missing/codes
 [ -e v ] && fail "build-vocab wrote a vocabulary before it noticed that the folder of the codes is missing"

@@ -73,6 +73,24 @@ head -n 30 expected | cmp - $partial || fail "an error changes the partial file"
 (flock 9 && exec "$translate" "${short[@]}" -o out --resume 2>stderr) 9<>$partial && fail "two jobs write one file"
 grep -q 'another translate --resume is writing it' stderr || fail "two jobs: $(cat stderr)"
 rm $partial
+# A user who removes the partial file while a job still writes it, and begins again, keeps the new job's file.
+mkfifo lines
+"$translate" -q "${short[@]}" -i lines -o out --resume 2>stderr &
+exec 3>lines
+head -n 3 source >&3
+for _ in $(seq 200); do
+  [ -s $partial ] && break
+  sleep 0.05
+done
+rm $partial
+echo 'of the new job' >$partial
+exec 3>&-
+wait $! && fail "a job whose partial file was removed ends with success"
+grep -q 'out.partial: was removed or replaced by another file while this job wrote it' stderr ||
+  fail "a job whose partial file was removed: $(cat stderr)"
+[ ! -e out ] || fail "a job puts the partial file of another job in place"
+expect 0 'of the new job' '' cat $partial
+rm -f out $partial
 expect 2 '' 'translate: --resume: needs a file to go on with (-i FILE)' "$translate" -m m.h5 -o out --resume
 expect 2 '' 'translate: --resume: needs a file to go on with (-o FILE)' "$translate" -m m.h5 -i source --resume
 expect 2 '' 'translate: --resume: a compressed output *' "$translate" "${short[@]}" -o out.gz --resume

@@ -136,6 +136,18 @@ TEST_CASE("a temperature of 0 is greedy search, bit for bit") {
   for (std::size_t s = 0; s < greedy.size(); ++s) check_same(sampled[s], {greedy[s][0], greedy[s][0]});
 }
 
+TEST_CASE("a temperature of 0 gives equal samples at the length limit, too, where a hypothesis may also go on") {
+  TableModel model(10, {{{9}, {{3, 0.6}, {4, 0.4}}}});
+  SearchOptions options;
+  options.search = SearchKind::sample;
+  options.temperature = 0;
+  options.max_output_length = 1;
+  options.n_best = 3;
+  const auto sampled = search(model, sources({9}), options).at(0);
+  REQUIRE(sampled.size() == 3);
+  for (const Hypothesis& each : sampled) CHECK(each.ids.empty());
+}
+
 TEST_CASE("diverse beam search: groups avoid the tokens of earlier groups") {
   // One group: 4 and 5 begin the two best hypotheses.
   const TableModel::Table table{{{9}, {{4, 0.5}, {5, 0.3}, {6, 0.2}}},

@@ -22,7 +22,7 @@ namespace {
 /// --dump-config and --config.
 struct BuiltIn {
   bool help = false, version = false, dump_config = false;
-  std::string config;
+  std::optional<std::string> config;
 };
 
 /// Returns whether a word of the command line is an option and not a value. "-" alone and negative numbers, such as -1
@@ -278,12 +278,14 @@ bool parse_command_line(const ToolInfo& tool, FieldList& listed, std::vector<std
       out << tool.name << " (heed) " << HEED_VERSION << '\n';
       return false;
     }
-    if (!config && !built_in.config.empty()) config.emplace(built_in.config);
+    if (built_in.config == "") throw UsageError("--config: the name of the file is empty (name a file)");
+    if (!config && built_in.config) config.emplace(*built_in.config);
     if (config) config->apply(tool, fields);
+    listed.set_config_file(built_in.config.value_or(""));
     apply(tool, fields, parsed);
     const Field* quiet = fields.find("quiet");
     if (config && config->marked() && !(quiet && quiet->get_text() == std::vector<std::string>{"true"}))
-      std::cerr << tool.name << ": " << byte_order_mark_note(built_in.config) << '\n';
+      std::cerr << tool.name << ": " << byte_order_mark_note(fields.config_file()) << '\n';
   } catch (const po::error& error) {
     throw UsageError(error.what());
   }

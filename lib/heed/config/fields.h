@@ -303,6 +303,9 @@ class FieldList {
   void set_spelt(std::span<const Field* const> set) const;
   /// Returns the names of the fields that the user has set on the command line or in a configuration file.
   std::vector<std::string> given() const;
+  /// The file of --config from which fields have been set; empty without this option.
+  const std::string& config_file() const { return config_file_; }
+  void set_config_file(std::string path) { config_file_ = std::move(path); }
 
  private:
   FieldList() = default;
@@ -343,6 +346,7 @@ class FieldList {
 
   std::string_view section_ = kFirstSection;
   std::vector<Field> fields_;
+  std::string config_file_;
   std::function<void(FieldList&)> visit_;  ///< calls the struct's fields() with a list
   std::vector<std::string> listed_;        ///< the value of the selecting field when the fields were listed
   std::vector<std::string> selected_;      ///< while relist() runs, the selecting field's new value; otherwise empty

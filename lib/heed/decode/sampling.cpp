@@ -149,6 +149,7 @@ struct Row {
 std::vector<std::vector<Hypothesis>> repeat_greedy(StepModel& model, const PackedIds& source, SearchOptions options) {
   const auto results = static_cast<std::size_t>(options.results());
   options.beam_size = 1;
+  options.n_best = 1;  // at the length limit, beam search also has a hypothesis that goes on instead of ending
   std::vector<std::vector<Hypothesis>> out = beam_search(model, source, options);
   for (std::vector<Hypothesis>& hypotheses : out) hypotheses.resize(results, Hypothesis(hypotheses.front()));
   return out;

@@ -59,6 +59,8 @@ std::vector<OptionFile> files_of(const FieldList& fields) {
       if (!path.empty() && path != "-") out.push_back({option, path, field.info.file});
     }
   }
+  if (const std::string& config = fields.config_file(); !config.empty() && config != "-")
+    out.push_back({"--config", config, FileUse::read});
   return out;
 }
 
