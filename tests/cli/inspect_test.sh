@@ -152,6 +152,9 @@ done
 expect 2 '' 'inspect-attention: --tsv and --target exclude each other*' "$inspect" -m m.h5 --tsv -t ref
 
 expect_full_disk inspect-attention -m m.h5 -i src
+# A file of HDF5 that is larger than the buffer of the output.
+for _ in $(seq 100); do echo "i'm home ."; done >many
+expect 1 '' 'inspect-attention: /dev/full: cannot write: No space left on device' "$inspect" -q -m m.h5 -i many -t many -f hdf5 -o /dev/full
 expect_coprocess "$inspect" -m m.h5 -f pharaoh
 yes "i'm home." 2>yes-stderr | "$inspect" -m m.h5 2>stderr | head -n 1 >stdout
 [ "${PIPESTATUS[1]}" -eq 141 ] || fail "a closed pipe does not end it as SIGPIPE does"

@@ -61,6 +61,20 @@ TEST_CASE("tests of significance do not depend on the number of threads") {
         randomization_p_values(statistics, scores, 130, 12345, 3));
 }
 
+TEST_CASE("chrF with smoothing is a float32 where a precision or a recall is one in sacreBLEU") {
+  ChrfOptions options;
+  options.char_order = 2;
+  options.eps_smoothing = true;
+  const ChrfMetric metric(options);
+  const auto single = [&](std::vector<float> sums) { return metric.resampled_score(sums).single; };
+  CHECK(single({3, 3, 1, 2, 2, 0}));
+  CHECK(single({3, 0, 0, 2, 0, 0}));        // the references are empty
+  CHECK(single({0, 3, 0, 0, 2, 0}));        // the hypotheses are empty
+  CHECK(single({1, 1, 0, 1, 0, 0}));        // no n-gram matches, but the references have none of length 2
+  CHECK_FALSE(single({3, 3, 0, 2, 2, 0}));  // no n-gram matches
+  CHECK_FALSE(single({0, 0, 0, 0, 0, 0}));
+}
+
 TEST_CASE("randomisation rounds fractions as NumPy's matrix products do") {
   TranslationMetrics metrics;
   metrics.push_back(std::make_unique<TerMetric>(TercomOptions{}));

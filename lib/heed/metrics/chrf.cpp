@@ -14,10 +14,9 @@ namespace heed {
 namespace {
 
 /// Computes the chrF score, 100 times the F score, from the statistics summed over a corpus. The arithmetic has the
-/// same order as in sacreBLEU and the number type `Number`. Unless `effective` is nullptr, sets `*effective` to the
-/// number of n-gram lengths for which both the hypotheses and the references have n-grams.
+/// same order as in sacreBLEU and the number type `Number`.
 template <class Number>
-Number f_score(std::span<const Number> sums, const ChrfOptions& options, int* effective = nullptr) {
+Number f_score(std::span<const Number> sums, const ChrfOptions& options) {
   constexpr Number eps = static_cast<Number>(1e-16);
   const Number factor = static_cast<Number>(options.beta) * static_cast<Number>(options.beta);
   Number total = 0, precision_sum = 0, recall_sum = 0;
@@ -34,7 +33,6 @@ Number f_score(std::span<const Number> sums, const ChrfOptions& options, int* ef
       ++order;
     }
   }
-  if (effective) *effective = order;
   if (options.eps_smoothing) return 100 * total / static_cast<Number>(options.char_order + options.word_order);
   if (order == 0) return 0;
   precision_sum /= static_cast<Number>(order);
@@ -43,6 +41,15 @@ Number f_score(std::span<const Number> sums, const ChrfOptions& options, int* ef
   Number score = (1 + factor) * precision_sum * recall_sum;
   score /= factor * precision_sum + recall_sum;
   return 100 * score;
+}
+
+/// Returns whether sacreBLEU's score with eps_smoothing is a float32 if the statistics `sums` are float32. sacreBLEU
+/// starts with Python's zero and adds a term for each n-gram length. The term is the Python number eps if both texts
+/// have n-grams but no matches, or if both have no n-grams.
+bool smoothed_is_single(std::span<const float> sums) {
+  for (std::size_t i = 0; i + 3 <= sums.size(); i += 3)
+    if (sums[i + 2] > 0 || (sums[i] > 0) != (sums[i + 1] > 0)) return true;
+  return false;
 }
 
 bool is_ascii_punctuation(char c) {
@@ -216,9 +223,8 @@ double ChrfMetric::score(std::span<const double> sums) const {
 }
 
 ResampledScore ChrfMetric::resampled_score(std::span<const float> sums) const {
-  int effective = 0;
-  const float score = f_score(sums, options_, &effective);
-  return {static_cast<double>(score), options_.eps_smoothing ? effective > 0 : score > 0};
+  const float score = f_score(sums, options_);
+  return {static_cast<double>(score), options_.eps_smoothing ? smoothed_is_single(sums) : score > 0};
 }
 
 }  // namespace heed

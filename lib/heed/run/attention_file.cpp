@@ -83,7 +83,10 @@ void AttentionFile::add(std::int64_t line, const std::string& source, const std:
 
 void AttentionFile::write_to(std::ostream& out) {
   file_.close();
-  out << open_input(name_->path())->rdbuf();
+  const auto file = open_input(name_->path());
+  // `out << file->rdbuf()` would catch the error of a full disk and only mark the stream as failed.
+  std::vector<char> block(1 << 16);
+  while (file->read(block.data(), std::ssize(block)) || file->gcount() > 0) out.write(block.data(), file->gcount());
 }
 
 }  // namespace heed

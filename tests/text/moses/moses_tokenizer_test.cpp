@@ -125,6 +125,21 @@ TEST_CASE("protected patterns stay whole") {
   CHECK(tokens({.escape = false, .protect = {"x*"}}, "a-b %xx%") == "a-b % xx %");
 }
 
+TEST_CASE("protected texts that occur in the placeholders of other protected texts stay whole") {
+  const MosesTokenizer::Options numbers{.escape = false, .protect = {R"(\d+)"}};
+  CHECK(tokens(numbers, "10 or 0, 1") == "10 or 0 , 1");
+  CHECK(tokens({.escape = false, .protect = {"[A-Z]"}}, "ISO-T.") == "I S O - T .");
+  CHECK(tokens({.escape = false, .protect = {"THIS\\w*"}}, "THISISPROTECTED001 THIS") == "THISISPROTECTED001 THIS");
+  // Each S was also replaced in all placeholders, so that the line doubled 100 times.
+  std::string spaced;
+  for (int i = 0; i < 100; ++i) spaced += i == 0 ? "S" : " S";
+  CHECK(tokens({.escape = false, .protect = {"S"}}, std::string(100, 'S')) == spaced);
+  // The placeholders of more than a thousand texts have different lengths.
+  std::string many;
+  for (int i = 1000; i < 2100; ++i) many += "<" + std::to_string(i) + ">" + (i == 2099 ? "" : " ");
+  CHECK(tokens({.escape = false, .protect = {"<[0-9]+>"}}, many) == many);
+}
+
 TEST_CASE("the text that every match of a pattern holds") {
   CHECK(required_literal(R"([\w\-\_\.]+\@([\w\-\_]+\.)+[a-zA-Z]{2,})") == "@");
   CHECK(required_literal(R"(http[s]?:\/\/[^:\/\s]+(\/\w+)*\/[\w\-\.]*(\/)?)") == "http");

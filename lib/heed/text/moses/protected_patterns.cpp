@@ -3,6 +3,7 @@
 #include <unicode/regex.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 
 #include "heed/base/error.h"
@@ -134,22 +135,71 @@ std::vector<std::string> ProtectedPatterns::find(std::string_view text) const {
 
 namespace {
 
+constexpr std::string_view kPlaceholder = "THISISPROTECTED";
+
 /// Returns the placeholder for the protected text with the index `index`. The placeholders are those of tokenizer.perl:
 /// THISISPROTECTED000, THISISPROTECTED001 and so on.
 std::string placeholder(std::size_t index) {
   char digits[24];
   std::snprintf(digits, sizeof digits, "%.3zu", index);
-  return std::string("THISISPROTECTED") + digits;
+  return std::string(kPlaceholder) + digits;
+}
+
+/// A text, and for each byte of the text '1' if the byte belongs to a placeholder, otherwise '0'.
+struct MarkedText {
+  std::string text, marks;
+
+  void append(const MarkedText& other, std::size_t begin, std::size_t end) {
+    text.append(other.text, begin, end - begin);
+    marks.append(other.marks, begin, end - begin);
+  }
+};
+
+/// Replaces each occurrence of `match` in `text` by the placeholder `name` between spaces, except for occurrences that
+/// contain a part of an earlier placeholder: the text "0" is not in the placeholder THISISPROTECTED000.
+void hide(std::string_view match, std::string_view name, MarkedText& text) {
+  MarkedText out;
+  std::size_t copied = 0;
+  for (std::size_t at = text.text.find(match); at != std::string::npos;) {
+    const std::string_view marks = std::string_view(text.marks).substr(at, match.size());
+    if (const std::size_t mark = marks.rfind('1'); mark != std::string_view::npos) {
+      at = text.text.find(match, at + mark + 1);
+      continue;
+    }
+    out.append(text, copied, at);
+    out.text.append(" ").append(name).append(" ");
+    out.marks.append("0").append(name.size(), '1').append("0");
+    copied = at + match.size();
+    at = text.text.find(match, copied);
+  }
+  if (copied == 0) return;
+  out.append(text, copied, text.text.size());
+  text = std::move(out);
 }
 
 }  // namespace
 
 void hide_protected(const std::vector<std::string>& matches, std::string& text) {
-  for (std::size_t i = 0; i < matches.size(); ++i) replace_all(text, matches[i], " " + placeholder(i) + " ");
+  MarkedText marked{text, std::string(text.size(), '0')};
+  for (std::size_t i = 0; i < matches.size(); ++i) hide(matches[i], placeholder(i), marked);
+  text = std::move(marked.text);
 }
 
 void restore_protected(const std::vector<std::string>& matches, std::string& text) {
-  for (std::size_t i = 0; i < matches.size(); ++i) replace_all(text, placeholder(i), matches[i]);
+  std::string out;
+  std::size_t copied = 0;
+  for (std::size_t at = text.find(kPlaceholder); at != std::string::npos; at = text.find(kPlaceholder, at)) {
+    const std::size_t digits = at + kPlaceholder.size();
+    const std::size_t end = std::min(text.find_first_not_of("0123456789", digits), text.size());
+    std::size_t index = matches.size();
+    std::from_chars(text.data() + digits, text.data() + end, index);
+    if (index < matches.size()) {
+      out.append(text, copied, at - copied).append(matches[index]);
+      copied = end;
+    }
+    at = end;
+  }
+  text = out.append(text, copied);
 }
 
 }  // namespace heed
