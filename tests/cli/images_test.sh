@@ -146,6 +146,8 @@ expect 2 '' "train: --max-length: has no use with labels, which are one token ea
 expect 2 '' "train: --on-long: has no use with labels, which are one token each" "$train" "${options[@]}" --on-long crop -m x.h5
 expect 2 '' "train: --valid-metrics bleu: has no use for labels (accuracy has)*" \
   "$train" "${options[@]}" --valid-sets "$shapes/valid.images" "$shapes/valid.labels" --valid-metrics bleu -m x.h5
+expect 2 '' "train: --valid-metrics chrf: has no use for labels (accuracy has)*" \
+  "$train" "${options[@]}" --valid-sets "$shapes/valid.images" "$shapes/valid.labels" --valid-metrics chrf -m x.h5
 expect 2 '' "train: --mixup: mixes labels, and --task vit-caption writes sentences*" \
   "$train" -t "$shapes/train.images" "$shapes/train.sentences" -v words.vocab --task vit-caption --mixup -m x.h5
 sed '5s/.*/hexagon/' "$shapes/valid.labels" >labels

@@ -19,6 +19,15 @@ expect 0 '' '*train: saved m.h5 after update *finished: --after 2e is reached' \
 # A report has the learning rate of the update that it names.
 expect 0 $'*\tlearning_rate\t*\nupdate\t1\t*\t0.1\t*' '' "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m rate.h5 --after 1u \
   --optimizer sgd -l 0.1 --lr-schedule linear --lr-warmup 0 --log-format tsv
+# The chrF of a validation is that of the program bleu for greedy translations, lower-cased where the vocabulary lower-cases.
+cat a.en a.fr | "$HEED_BIN/build-vocab" -q --type bpe -s 100 --lowercase >lower.vocab || fail "build-vocab --lowercase failed"
+"$train" -q "${small[@]}" -t a.en a.fr -v lower.vocab -m scored.h5 --after 200u -l 0.01 --lr-warmup 20 --precision float32 --log-format tsv \
+  --valid-sets a.tsv --valid-freq 200u --valid-metrics chrf >scored.tsv || fail "train --valid-metrics chrf failed"
+"$HEED_BIN/translate" -q -m scored.h5 -b 1 --precision float32 -i a.en -o scored.fr || fail "translate failed"
+score=$("$HEED_BIN/bleu" a.fr -m chrf --chrf-lowercase -b -w 6 -i scored.fr)
+awk -F '\t' -v score="$score" 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "chrf") column = i }
+  $1 == "validation" { found = $column; same = score > 1 && score < 99 && (found - score) ^ 2 < 1e-8 }
+  END { if (!same) print "the chrF of the validation is " found ", bleu says " score; exit !same }' scored.tsv || fail "$(cat scored.tsv)"
 # A picture that cannot be written does not end a training; after its end, the error is the program's.
 mkdir pictures
 "$train" "${small[@]}" -t a.en a.fr -v vocab -m long.h5 --after 300u --disp-freq 1u --plot pictures/curve.svg 2>err &

@@ -156,6 +156,8 @@ expect 2 '' 'train: -v: sentences and trees need a vocabulary each (give two)' "
 expect 2 '' 'train: -t, --tsv and --trees: give one of them' "$train" --trees dev.trees --tsv x -v words.vocab trees.vocab -m x.h5
 expect 2 '' 'train: --valid-metrics bleu: has no use for trees (evalb has)' \
   "$train" --trees dev.trees --valid-sets dev.trees --valid-metrics bleu -v words.vocab trees.vocab -m x.h5
+expect 2 '' 'train: --valid-metrics chrf: has no use for trees (evalb has)' \
+  "$train" --trees dev.trees --valid-sets dev.trees --valid-metrics chrf -v words.vocab trees.vocab -m x.h5
 expect 2 '' 'train: --valid-metrics evalb: compares trees (*)' \
   "$train" -t dev.words dev.words --valid-sets dev.words dev.words --valid-metrics evalb -v words.vocab -m x.h5
 expect 2 '' 'train: --task nat: a tree is predicted one piece after the other (take another task)' \

@@ -76,10 +76,10 @@ TEST_CASE("TSV records have a header and a cell for every column") {
   CHECK(written.messages.empty());
   CHECK(written.out ==
         "event\tupdate\tepoch\ttarget_tokens\tseconds\tloss\tcross_entropy\taccuracy\tlearning_rate\tgradient_norm\t"
-        "tokens_per_second\tce-mean-words\tperplexity\tbleu\talignment\texact\tevalb\tvalid-accuracy\ttext\n"
-        "update\t1200\t1.5\t5000\t2.500\t2.5\t2\t0.25\t0.001\t1.5\t5400\t\t\t\t\t\t\t\t\n"
-        "validation\t1200\t1.5\t5000\t2.500\t\t\t\t\t\t\t\t12.3456\t31.418\t\t\t\t\t\n"
-        "saved\t1200\t1.5\t5000\t2.500\t\t\t\t\t\t\t\t\t\t\t\t\t\tsaved m.h5 now\n");
+        "tokens_per_second\tce-mean-words\tperplexity\tbleu\talignment\texact\tevalb\tvalid-accuracy\tchrf\ttext\n"
+        "update\t1200\t1.5\t5000\t2.500\t2.5\t2\t0.25\t0.001\t1.5\t5400\t\t\t\t\t\t\t\t\t\n"
+        "validation\t1200\t1.5\t5000\t2.500\t\t\t\t\t\t\t\t12.3456\t31.418\t\t\t\t\t\t\n"
+        "saved\t1200\t1.5\t5000\t2.500\t\t\t\t\t\t\t\t\t\t\t\t\t\t\tsaved m.h5 now\n");
 }
 
 TEST_CASE("records have a place for each metric of validations, and tell the accuracy of labels from that of tokens") {

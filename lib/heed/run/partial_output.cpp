@@ -73,8 +73,7 @@ void PartialOutput::cut() {
 
 void PartialOutput::commit() {
   stream_.flush();
-  struct stat own {
-  }, named{};
+  struct stat own = {}, named = {};
   if (::fstat(buffer_->fd(), &own) != 0 || ::stat(name_.c_str(), &named) != 0 || own.st_dev != named.st_dev ||
       own.st_ino != named.st_ino)
     throw Error(Position{name_}, "was removed or replaced by another file while this job wrote it (begin again)");

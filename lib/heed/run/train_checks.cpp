@@ -170,7 +170,9 @@ void check_labels(const TrainOptions& options, const ModelConfig& config, const 
   if (!is_classifier(config) && labels)
     throw UsageError("-v: " + name + " has labels, and --task " + std::string(architecture(config)) + " writes text");
   const auto uses = [&](Metric metric) { return std::ranges::count(options.run.valid_metrics, metric) > 0; };
-  if (labels && uses(Metric::bleu)) throw UsageError("--valid-metrics bleu: has no use for labels (accuracy has)");
+  for (const Metric metric : {Metric::bleu, Metric::chrf})
+    if (labels && uses(metric))
+      throw UsageError("--valid-metrics " + std::string(enum_name(metric)) + ": has no use for labels (accuracy has)");
   if (!labels && (options.images.mixup > 0 || options.images.cutmix > 0))
     throw UsageError(std::string(options.images.mixup > 0 ? "--mixup" : "--cutmix") + ": mixes labels, and --task " +
                      std::string(architecture(config)) + " writes sentences");
@@ -203,8 +205,9 @@ void check_trees(const TrainOptions& options, const ModelConfig& config, const T
   if (!trees) return;
   if (options.vocabularies.size() != 2) throw UsageError("-v: sentences and trees need a vocabulary each (give two)");
   if (options.pretokenized) throw UsageError("--pretokenized: has no use with trees, which are read in brackets");
-  if (std::ranges::count(options.run.valid_metrics, Metric::bleu) > 0)
-    throw UsageError("--valid-metrics bleu: has no use for trees (evalb has)");
+  for (const Metric metric : {Metric::bleu, Metric::chrf})
+    if (std::ranges::count(options.run.valid_metrics, metric) > 0)
+      throw UsageError("--valid-metrics " + std::string(enum_name(metric)) + ": has no use for trees (evalb has)");
   if (make_model<float>(config)->is_parallel())
     throw UsageError("--task nat: a tree is predicted one piece after the other (take another task)");
 }

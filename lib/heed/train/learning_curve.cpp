@@ -33,7 +33,7 @@ bool is_entropy(const std::string& metric) {
 
 /// Returns the name of a metric that is a percentage, as it stands in a picture.
 std::string name_of_score(const std::string& metric) {
-  return metric == enum_name(Metric::bleu) ? "BLEU" : metric;
+  return metric == enum_name(Metric::bleu) ? "BLEU" : metric == enum_name(Metric::chrf) ? "chrF" : metric;
 }
 
 /// Returns the scores of metric number i of all validations. Perplexities become their logarithm, the cross-entropy, so

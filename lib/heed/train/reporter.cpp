@@ -13,7 +13,7 @@ namespace {
 /// target_tokens and seconds; after these columns comes text.
 constexpr std::string_view kColumns[] = {
     "loss",       "cross_entropy", "accuracy",  "learning_rate", "gradient_norm", "tokens_per_second", "ce-mean-words",
-    "perplexity", "bleu",          "alignment", "exact",         "evalb",         "valid-accuracy"};
+    "perplexity", "bleu",          "alignment", "exact",         "evalb",         "valid-accuracy",    "chrf"};
 
 /// Returns the name of a metric of validations in the records. The accuracy of an update's tokens, a share, has the
 /// name "accuracy" there.

@@ -36,8 +36,8 @@ struct EnumNames<LogFormat> {
       {LogFormat::text, "text"}, {LogFormat::tsv, "tsv"}, {LogFormat::jsonl, "jsonl"}};
 };
 /// The metrics that a validation can compute.
-constexpr auto kValidationMetrics =
-    enum_names(Metric::bleu, Metric::exact, Metric::evalb, Metric::accuracy, Metric::ce_mean_words, Metric::perplexity);
+constexpr auto kValidationMetrics = enum_names(Metric::bleu, Metric::chrf, Metric::exact, Metric::evalb,
+                                               Metric::accuracy, Metric::ce_mean_words, Metric::perplexity);
 
 /// Returns the score that replaces a NaN or infinite score of a validation. A validation with such a score is never the
 /// best one.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heed/metrics/chrf.h"
 #include "heed/metrics/evalb.h"
 #include "heed/metrics/exact_match.h"
 
@@ -51,10 +52,8 @@ std::optional<ValidationScores> Validator::run(ParameterValues<float>& parameter
     for (const Metric metric : metrics_) scores.push_back(worst_score(metric));
     return ValidationScores{scores, false};
   }
-  if (std::ranges::any_of(metrics_, [](Metric metric) {
-        return metric == Metric::bleu || metric == Metric::exact || metric == Metric::accuracy ||
-               metric == Metric::evalb;
-      })) {
+  if (std::ranges::any_of(
+          metrics_, [](Metric metric) { return metric != Metric::ce_mean_words && metric != Metric::perplexity; })) {
     translations_ = translate_(parameters, examples_, interrupts);
     if (interrupted()) return std::nullopt;
   }
@@ -73,6 +72,7 @@ std::optional<ValidationScores> Validator::run(ParameterValues<float>& parameter
         return score_lines(EvalbMetric({.gold_tags = true, .on_bad_tree = BadTree::skip}), translations_,
                            references_[0]);
       case Metric::chrf:
+        return score_lines(ChrfMetric({.lowercase = bleu_.lowercase}), translations_, references_[0]);
       case Metric::ter:
         break;
     }

@@ -26,17 +26,17 @@ struct ValidationScores {
 /// Computes the validation scores of parameters on held-out examples.
 class Validator {
  public:
-  /// `examples` must outlive the Validator. `references` are their raw target lines, in order; BLEU compares
-  /// translations with them.
+  /// `examples` must outlive the Validator. `references` are their raw target lines, in order, with which
+  /// translations are compared. chrF lower-cases both if `bleu` does.
   Validator(const Examples& examples, std::vector<std::string> references, std::vector<Metric> metrics,
             TrainingWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu = {});
 
   /// Returns the scores of the parameters. Cross-entropy is in nats per target token, with `</s>` counted and without
-  /// label smoothing; perplexity is the exponential of the cross-entropy; BLEU, exact match and evalb compare greedy
-  /// translations as the program `bleu` does (evalb with --evalb-gold-tags). A score that is not finite is replaced by
-  /// worst_score(). If the cross-entropy is not finite, all scores are replaced, and nothing is translated. When
-  /// `interrupts` has caught a signal on any rank, all ranks give the validation up after their present batches and
-  /// return nothing.
+  /// label smoothing; perplexity is the exponential of the cross-entropy; BLEU, chrF, exact match and evalb compare
+  /// greedy translations as the program `bleu` does (evalb with --evalb-gold-tags). A score that is not finite is
+  /// replaced by worst_score(). If the cross-entropy is not finite, all scores are replaced, and nothing is translated.
+  /// When `interrupts` has caught a signal on any rank, all ranks give the validation up after their present batches
+  /// and return nothing.
   std::optional<ValidationScores> run(ParameterValues<float>& parameters, const InterruptGuard& interrupts);
 
   const std::vector<Metric>& metrics() const { return metrics_; }
