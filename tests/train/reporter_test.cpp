@@ -94,7 +94,8 @@ TEST_CASE("records have a place for each metric of validations, and tell the acc
     std::ostringstream out, messages;
     Log log(messages, "train");
     Reporter(format, out, log).validation({}, metrics, scores, std::vector<bool>(metrics.size()), 3);
-    CHECK(out.str().find(format == LogFormat::tsv ? "\t54.25\t\n" : "\"valid-accuracy\":54.25") != std::string::npos);
+    CHECK(out.str().find(format == LogFormat::tsv ? "\t55.25\t52.25\t\n" : "\"valid-accuracy\":55.25") !=
+          std::string::npos);
     CHECK(out.str().find("\"accuracy\"") == std::string::npos);
     for (const double score : scores) CHECK(out.str().find(std::to_string(score).substr(0, 5)) != std::string::npos);
   }
