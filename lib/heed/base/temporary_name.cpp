@@ -1,5 +1,7 @@
 #include "heed/base/temporary_name.h"
 
+#include <sys/stat.h>
+
 #include <unistd.h>
 
 #include <cerrno>
@@ -52,6 +54,12 @@ void remove_temporary_files() {
   for (TemporaryName::Entry* entry = TemporaryName::first_entry; entry; entry = entry->next)
     if (entry->used) ::unlink(entry->path.c_str());
   errno = error;
+}
+
+bool same_file(int fd, const std::string& path) {
+  struct stat open = {}, named = {};
+  return ::fstat(fd, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
+         open.st_ino == named.st_ino;
 }
 
 }  // namespace heed

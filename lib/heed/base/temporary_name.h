@@ -37,4 +37,7 @@ std::string temporary_folder();
 /// Removes the files of all TemporaryName objects that exist. Signal handlers that end the process call this function.
 void remove_temporary_files();
 
+/// Returns whether `path` still names the file that is open as `fd`.
+bool same_file(int fd, const std::string& path);
+
 }  // namespace heed

@@ -9,6 +9,7 @@
 
 #include "heed/base/error.h"
 #include "heed/base/put_in_place.h"
+#include "heed/base/temporary_name.h"
 
 namespace heed {
 namespace {
@@ -73,9 +74,7 @@ void PartialOutput::cut() {
 
 void PartialOutput::commit() {
   stream_.flush();
-  struct stat own = {}, named = {};
-  if (::fstat(buffer_->fd(), &own) != 0 || ::stat(name_.c_str(), &named) != 0 || own.st_dev != named.st_dev ||
-      own.st_ino != named.st_ino)
+  if (!same_file(buffer_->fd(), name_))
     throw Error(Position{name_}, "was removed or replaced by another file while this job wrote it (begin again)");
   put_in_place(name_, target_, path_);
 }

@@ -26,14 +26,6 @@ std::string stem_of_model(const std::string& path) {
   return temporary_stem(target_of_output(path));
 }
 
-/// Returns whether `path` still names the file that is open as `fd`.
-bool same_file(int fd, const std::string& path) {
-  struct stat open {
-  }, named{};
-  return ::fstat(fd, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
-         open.st_ino == named.st_ino;
-}
-
 /// Returns the process that holds the lock, read from the lock file, as " (process 1234)". Returns "" when the process
 /// has not yet written its process id into the file.
 std::string owner(int fd) {
