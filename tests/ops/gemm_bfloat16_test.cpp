@@ -167,6 +167,81 @@ TEST_CASE("bfloat16 products: sizes past a piece of k and a group of columns, in
   Case{1030, 1100, 1030, true, false}.check(1, 1);
 }
 
+TEST_CASE("bfloat16 products: bias, max(0, z) and rounding in the product, as in passes of their own") {
+  if (!has_fast_bfloat16()) {
+    MESSAGE("skipped: the instruction set has no bfloat16 products");
+    return;
+  }
+  for (const auto& [m, n, k] : {std::tuple<std::int64_t, std::int64_t, std::int64_t>(1, 1, 1),
+                                {16, 31, 40},
+                                {33, 50, 60},
+                                {64, 64, 64},
+                                {70, 96, 1100},
+                                {33, 1030, 33}}) {
+    CAPTURE(m);
+    CAPTURE(n);
+    CAPTURE(k);
+    const std::int64_t stride = n + 3;
+    const Numbers a = numbers(static_cast<std::size_t>(m * k), 1), b = numbers(static_cast<std::size_t>(k * n), 2);
+    const Numbers bias = numbers(static_cast<std::size_t>(n), 3);
+    const Numbers before = numbers(static_cast<std::size_t>(m * stride), 4);
+    Arena arena;
+    const Bfloat16LeftOperand left = bfloat16_left_operand(arena, m, k, GemmOperand<float>{a.data(), k});
+    const Bfloat16Tiles right = bfloat16_tiles(arena, k, n, GemmOperand<float>{b.data(), n});
+    Numbers product = before;
+    gemm_bfloat16(1, left, right, 0, product.data(), stride);
+    for (const bool biased : {false, true})
+      for (const bool relu : {false, true}) {
+        CAPTURE(biased);
+        CAPTURE(relu);
+        Numbers expected = product;
+        for (std::int64_t i = 0; i < m; ++i)
+          for (std::int64_t j = 0; j < n; ++j) {
+            float& z = expected[static_cast<std::size_t>(i * stride + j)];
+            if (biased) z += bias[static_cast<std::size_t>(j)];
+            if (relu) z = std::max(z, 0.0F);
+          }
+        Bfloat16Finish finish{biased ? bias.data() : nullptr, relu};
+        Numbers full = before;
+        gemm_bfloat16(left, right, finish, full.data(), stride);
+        CHECK(full == expected);
+
+        std::vector<Bfloat16> rounded(before.size()), expected_rounded(before.size());
+        convert_to_bfloat16(before.data(), std::ssize(before), rounded.data());
+        convert_to_bfloat16(expected.data(), std::ssize(expected), expected_rounded.data());
+        finish.rounded = rounded.data();
+        gemm_bfloat16(left, right, finish, nullptr, stride);
+        CHECK(rounded == expected_rounded);
+      }
+  }
+}
+
+TEST_CASE("bfloat16 products: a left matrix that is laid out in parts") {
+  if (!has_fast_bfloat16()) {
+    MESSAGE("skipped: the instruction set has no bfloat16 products");
+    return;
+  }
+  for (const bool transposed : {false, true})
+    for (const std::int64_t k : {1, 32, 100, 256, 300}) {
+      CAPTURE(transposed);
+      CAPTURE(k);
+      const std::int64_t m = 40, n = 35;
+      const Numbers b = numbers(static_cast<std::size_t>(k * n), 2);
+      Numbers a(static_cast<std::size_t>(m * k)), whole(static_cast<std::size_t>(m * n)), in_parts = whole;
+      const GemmOperand<float> operand{a.data(), transposed ? m : k, transposed};
+      Arena arena;
+      // The numbers of A are there only when the parts are added.
+      Bfloat16LeftParts parts(arena, m, k, operand);
+      std::ranges::copy(numbers(a.size(), 1), a.begin());
+      for (std::int64_t begin = 0; begin < k; begin += 2 * Bfloat16LeftParts::kPart)
+        parts.add(begin, std::min(k, begin + 2 * Bfloat16LeftParts::kPart));
+      const Bfloat16Tiles right = bfloat16_tiles(arena, k, n, GemmOperand<float>{b.data(), n});
+      gemm_bfloat16(1, parts.operand(), right, 0, in_parts.data(), n);
+      gemm_bfloat16(1, bfloat16_left_operand(arena, m, k, operand), right, 0, whole.data(), n);
+      CHECK(in_parts == whole);
+    }
+}
+
 TEST_CASE("bfloat16 products: a row's bits do not depend on the other rows") {
   if (!has_fast_bfloat16()) {
     MESSAGE("skipped: the instruction set has no bfloat16 products");

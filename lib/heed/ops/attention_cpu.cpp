@@ -96,6 +96,10 @@ HWY_INLINE void attend_all_forward(T* scratch, const AttentionArrays<T>* arrays,
   if (first > 0) transpose_scaled(positions.relative_keys, d, first, d, scale, zeros, keys_transposed, stride);
   for_each_head(a, [&](const Head<T>& head, const Head<T>* next) HWY_ATTR {
     prefetch_operands(a, next);
+    if (next) {
+      prefetch_rows(out + next->out_at, next->queries, d, a.width);
+      if (weights) prefetch_rows(weights + next->weights_at, 1, next->queries * next->keys, 0);
+    }
     transpose_scaled(head.key, a.key_stride, head.keys, d, scale, zeros, keys_transposed + first, stride);
     for (std::int64_t begin = 0; begin < head.queries; begin += kAttentionQueryBlock) {
       const std::int64_t rows = std::min(kAttentionQueryBlock, head.queries - begin);
@@ -170,7 +174,12 @@ HWY_INLINE void attend_all_backward(T* scratch, const AttentionArrays<T>* arrays
   if (first > 0) transpose_scaled(positions.relative_values, d, first, d, T(1), zeros, values_transposed, stride);
   for_each_head(a, [&](const Head<T>& head, const Head<T>* next) HWY_ATTR {
     prefetch_operands(a, next);
-    if (next) prefetch_rows(out_gradient + next->out_at, next->queries, d, a.width);
+    if (next) {
+      prefetch_rows(out_gradient + next->out_at, next->queries, d, a.width);
+      if (a.query_gradient) prefetch_rows(a.query_gradient + next->query_at, next->queries, d, a.query_stride);
+      if (a.key_gradient) prefetch_rows(a.key_gradient + next->key_at, next->keys, d, a.key_stride);
+      if (a.value_gradient) prefetch_rows(a.value_gradient + next->value_at, next->keys, d, a.value_stride);
+    }
     transpose_scaled(head.value, a.value_stride, head.keys, d, T(1), zeros, values_transposed + first, stride);
     if (a.overwrite_value_gradient) zero_rows(a.value_gradient + head.value_at, head.keys, d, a.value_stride);
     if (a.overwrite_key_gradient) zero_rows(a.key_gradient + head.key_at, head.keys, d, a.key_stride);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/gemm/gemm_bfloat16.h"
@@ -102,12 +103,30 @@ HEED_EXPORT_SIMD(add_column_sums)
 
 namespace {
 
-/// Returns how many of the `rows` rows of a layer are computed at a time. Where the products multiply bfloat16 numbers,
-/// these are so few that their numbers are still in the cache when the next step reads them (a product, the activation
-/// function, the rounding). Products in float32 take longer, and divide their rows themselves.
-std::int64_t rows_at_a_time(const CpuContext& device, std::int64_t rows) {
-  constexpr std::int64_t kFew = 256;
-  return takes_bfloat16(device) ? std::min(rows, kFew) : rows;
+/// Calls body(begin, count) for parts of the `rows` rows of a layer, `count` rows from row `begin` on, in ascending
+/// order. Where the products multiply bfloat16 numbers, the parts are so small that their numbers are still in the
+/// cache when the next step reads them (a product, the activation function, the rounding). Products in float32 take
+/// longer, and divide their rows themselves.
+template <class Body>
+void for_parts_of_rows(const CpuContext& device, std::int64_t rows, Body body) {
+  constexpr std::int64_t kFew = 128;
+  static_assert(kFew % Bfloat16LeftParts::kPart == 0);
+  const std::int64_t most = takes_bfloat16(device) ? kFew : rows;
+  for (std::int64_t begin = 0; begin < rows; begin += most) body(begin, std::min(most, rows - begin));
+}
+
+/// Computes y = f(x W^T + b) with bfloat16 products, which add the bias, apply f and round y themselves. `right` is W^T
+/// in tiles, and f is none or relu. `bias` may be null.
+void multiply_and_finish(CpuContext& device, MaybeRounded<float> x, const RightOperand<float>& right, const float* bias,
+                         Activation activation, MaybeRounded<float> y) {
+  for_parts_of_rows(device, x.rows(), [&](std::int64_t begin, std::int64_t count) {
+    const ArenaScope scope(device.arena);
+    const Bfloat16Finish finish{bias, activation == Activation::relu, y.rounded ? y.rounded.row(begin) : nullptr};
+    x.with_operand(begin, false, [&](auto operand) {
+      gemm_bfloat16(bfloat16_left_operand(device.arena, count, right.k, operand), {right.tiles, right.k, right.n},
+                    finish, y.rounded ? nullptr : y.full.row(begin), right.n);
+    });
+  });
 }
 
 }  // namespace
@@ -119,18 +138,19 @@ void linear_forward(CpuContext& device, MaybeRounded<T> x, MaybeRounded<T> store
   const Tensor<T> weight = stored_weight.full, bias = stored_bias.full;
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
   const RightOperand<T> right = prepare_weight(device, in, out, GemmOperand<T>{weight.data(), in, true});
-  const std::int64_t most = rows_at_a_time(device, rows);
-  const Tensor<T> part = y.rounded ? device.arena.tensor<T>({most, out}) : Tensor<T>();
-  for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
-    count = std::min(most, rows - begin);
-    T* const to = y.rounded ? part.data() : y.full.row(begin);
+  if constexpr (std::is_same_v<T, float>)
+    if (right.tiles && !before && (activation == Activation::none || activation == Activation::relu))
+      return multiply_and_finish(device, x, right, bias.data(), activation, y);
+  for_parts_of_rows(device, rows, [&](std::int64_t begin, std::int64_t count) {
+    const ArenaScope part(device.arena);
+    T* const to = y.rounded ? device.arena.tensor<T>({count, out}).data() : y.full.row(begin);
     x.with_operand(begin, false, [&](auto operand) { gemm(device, count, T(1), operand, right, T(0), to, out); });
     if (bias || activation != Activation::none || before)
       simd::bias_activation(to, static_cast<const T*>(bias.data()), activation,
                             before ? before.row(begin) : static_cast<T*>(nullptr), count, out);
     if constexpr (std::is_same_v<T, float>)
       if (y.rounded) convert_to_bfloat16(to, count * out, y.rounded.row(begin));
-  }
+  });
 }
 
 template <class T>
@@ -147,30 +167,35 @@ void linear_backward(CpuContext& device, MaybeRounded<T> x, MaybeRounded<T> stor
   // A CPU stores gradients in full.
   const Tensor<T> weight = stored_weight.full, dy = stored_dy.full, dx = stored_dx.full;
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
-  {
-    const ArenaScope scope(device.arena);
-    const std::int64_t most = rows_at_a_time(device, rows);
-    const RightOperand<T> right =
-        dx ? prepare_weight(device, out, in, GemmOperand<T>{weight.data(), in}) : RightOperand<T>();
-    for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
-      count = std::min(most, rows - begin);
-      T* const dz = dy.row(begin);
-      if (activation == Activation::relu && kept.rounded) {
-        if constexpr (std::is_same_v<T, float>)
-          HEED_DISPATCH(rounded_relu_gradient)(dz, kept.rounded.row(begin), count * out);
-      } else if (activation != Activation::none) {
-        simd::activation_gradient(dz, static_cast<const T*>(kept.full.row(begin)), activation, count * out);
-      }
-      if (dx) gemm(device, count, T(1), GemmOperand<T>{dz, out}, right, T(adds_to_dx), dx.row(begin), in);
-      if (dbias) simd::add_column_sums(static_cast<const T*>(dz), count, out, dbias.data());
+  if (rows == 0) return;
+  const ArenaScope scope(device.arena);
+  // The left matrix of the product that gives dweight. It is laid out while the rows of dz are in the cache.
+  std::optional<Bfloat16LeftParts> dz_transposed;
+  if constexpr (std::is_same_v<T, float>)
+    if (dweight && takes_bfloat16(device))
+      dz_transposed.emplace(device.arena, out, rows, GemmOperand<float>{dy.data(), out, true});
+  const RightOperand<T> right =
+      dx ? prepare_weight(device, out, in, GemmOperand<T>{weight.data(), in}) : RightOperand<T>();
+  for_parts_of_rows(device, rows, [&](std::int64_t begin, std::int64_t count) {
+    T* const dz = dy.row(begin);
+    if (activation == Activation::relu && kept.rounded) {
+      if constexpr (std::is_same_v<T, float>)
+        HEED_DISPATCH(rounded_relu_gradient)(dz, kept.rounded.row(begin), count * out);
+    } else if (activation != Activation::none) {
+      simd::activation_gradient(dz, static_cast<const T*>(kept.full.row(begin)), activation, count * out);
     }
-  }
-  if (dweight)
-    x.with_operand(0, false, [&](auto operand) {
-      const ArenaScope scope(device.arena);
-      gemm(device, out, T(1), GemmOperand<T>{dy.data(), out, true}, prepare_right_operand(device, rows, in, operand),
-           T(1), dweight.data(), in);
-    });
+    if (dx) gemm(device, count, T(1), GemmOperand<T>{dz, out}, right, T(adds_to_dx), dx.row(begin), in);
+    if (dbias) simd::add_column_sums(static_cast<const T*>(dz), count, out, dbias.data());
+    if (dz_transposed) dz_transposed->add(begin, begin + count);
+  });
+  if (!dweight) return;
+  x.with_operand(0, false, [&](auto operand) {
+    const RightOperand<T> rows_of_x = prepare_right_operand(device, rows, in, operand);
+    if constexpr (std::is_same_v<T, float>)
+      if (dz_transposed)
+        return gemm_bfloat16(1, dz_transposed->operand(), {rows_of_x.tiles, rows, in}, 1, dweight.data(), in);
+    gemm(device, out, T(1), GemmOperand<T>{dy.data(), out, true}, rows_of_x, T(1), dweight.data(), in);
+  });
 }
 
 template void linear_forward(CpuContext&, MaybeRounded<float>, MaybeRounded<float>, MaybeRounded<float>, Activation,

@@ -119,6 +119,20 @@ HWY_INLINE std::int64_t whole_vectors(std::int64_t n) {
   return (n + lanes - 1) / lanes * lanes;
 }
 
+#if HWY_TARGET != HWY_SCALAR
+/// Loads a vector of `blocks` times 128 bits from as many rows: the first 128 bits from `rows[0] + at`, the next from
+/// `rows[step] + at`, and so on.
+template <int blocks, class T>
+HWY_INLINE auto load_blocks(const T* const* rows, std::int64_t step, std::int64_t at) {
+  const hn::CappedTag<T, blocks * 16 / sizeof(T)> d;
+  if constexpr (blocks == 1)
+    return hn::LoadU(d, rows[0] + at);
+  else
+    return hn::Combine(d, load_blocks<blocks / 2>(rows + blocks / 2 * step, step, at),
+                       load_blocks<blocks / 2>(rows, step, at));
+}
+#endif
+
 /// Transposes and scales a matrix x [rows, columns]: out = factor x^T, with `stride` elements from row to row of `out`.
 /// Each row of `out` is filled with zeros up to a whole number of vectors. `zeros` points to `columns` zeros, which are
 /// read in place of rows after the last row of x.
@@ -126,16 +140,20 @@ template <class T>
 HWY_INLINE void transpose_scaled(const T* HWY_RESTRICT x, std::int64_t x_stride, std::int64_t rows,
                                  std::int64_t columns, T factor, const T* HWY_RESTRICT zeros, T* HWY_RESTRICT out,
                                  std::int64_t stride) {
-  const std::int64_t padded = whole_vectors<T>(rows);
-  constexpr std::int64_t kBlock = HWY_TARGET == HWY_SCALAR ? 1 : static_cast<std::int64_t>(16 / sizeof(T));
-  for (std::int64_t r = 0; r < padded; r += kBlock) {
-    const T* from[4];
-    for (std::int64_t i = 0; i < kBlock; ++i) from[i] = r + i < rows ? x + (r + i) * x_stride : zeros;
+  constexpr std::int64_t kWhole = kLanes<T>;
+  for (std::int64_t r = 0; r < rows; r += kWhole) {
+    const T* from[kWhole];
+    for (std::int64_t i = 0; i < kWhole; ++i) from[i] = r + i < rows ? x + (r + i) * x_stride : zeros;
     std::int64_t c = 0;
 #if HWY_TARGET != HWY_SCALAR
-    const hn::CappedTag<T, static_cast<std::size_t>(kBlock)> d;
+    // A block of kBlock x kBlock elements is transposed within 128 bits. Each vector holds a row of several blocks,
+    // which lie one below the other in x and beside each other in the result.
+    constexpr auto kBlock = static_cast<std::int64_t>(16 / sizeof(T));
+    const hn::ScalableTag<T> d;
+    const auto scale = hn::Set(d, factor);
     for (; c + kBlock <= columns; c += kBlock) {
-      const auto row = [&](int i) HWY_ATTR { return hn::Mul(hn::LoadU(d, from[i] + c), hn::Set(d, factor)); };
+      const auto row = [&](int i)
+                           HWY_ATTR { return hn::Mul(load_blocks<kWhole / kBlock>(from + i, kBlock, c), scale); };
       T* to = out + c * stride + r;
       if constexpr (sizeof(T) == 4) {
         const auto a = row(0), b = row(1), e = row(2), f = row(3);
@@ -153,7 +171,7 @@ HWY_INLINE void transpose_scaled(const T* HWY_RESTRICT x, std::int64_t x_stride,
     }
 #endif
     for (; c < columns; ++c)
-      for (std::int64_t i = 0; i < kBlock; ++i) out[c * stride + r + i] = factor * from[i][c];
+      for (std::int64_t i = 0; i < kWhole; ++i) out[c * stride + r + i] = factor * from[i][c];
   }
 }
 

@@ -70,49 +70,58 @@ __m512i rounded(__m512 low, __m512 high) {
   return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
 }
 
-/// Loads kDepth (32) numbers of a row x as bfloat16. The numbers from index `count` on are not read; zeros replace
-/// them.
+/// Loads kDepth (32) numbers of a row x as bfloat16. With `whole`, all are there; otherwise the numbers from index
+/// `count` on are not read, and zeros replace them.
+template <bool whole>
 __m512i load_row(const float* x, std::int64_t count) {
-  return rounded(_mm512_maskz_loadu_ps(first(count), x), _mm512_maskz_loadu_ps(first(count - kSide), x + kSide));
+  const __mmask16 low = whole ? 0xFFFF : first(count), high = whole ? 0xFFFF : first(count - kSide);
+  return rounded(_mm512_maskz_loadu_ps(low, x), _mm512_maskz_loadu_ps(high, x + kSide));
 }
+template <bool whole>
 __m512i load_row(const Bfloat16* x, std::int64_t count) {
+  if (whole) return _mm512_loadu_si512(x);
   return _mm512_maskz_loadu_epi16(first(count) | static_cast<__mmask32>(first(count - kSide)) << kSide, x);
 }
 
-/// Loads kSide (16) numbers from row `x` and then kSide numbers from row `y`, all as bfloat16. Zeros replace the
-/// numbers from index `count` on, and all numbers of `y` where `y` is null.
+/// Loads kSide (16) numbers from row `x` and then kSide numbers from row `y`, all as bfloat16. With `whole`, all are
+/// there; otherwise zeros replace the numbers from index `count` on, and all numbers of `y` where `y` is null.
+template <bool whole>
 __m512i load_two(const float* x, const float* y, std::int64_t count) {
-  const __mmask16 mask = first(count);
-  return rounded(_mm512_maskz_loadu_ps(mask, x), y ? _mm512_maskz_loadu_ps(mask, y) : _mm512_setzero_ps());
+  const __mmask16 mask = whole ? 0xFFFF : first(count);
+  return rounded(_mm512_maskz_loadu_ps(mask, x), whole || y ? _mm512_maskz_loadu_ps(mask, y) : _mm512_setzero_ps());
 }
+template <bool whole>
 __m512i load_two(const Bfloat16* x, const Bfloat16* y, std::int64_t count) {
-  const __mmask16 mask = first(count);
+  const __mmask16 mask = whole ? 0xFFFF : first(count);
   const __m256i low = _mm256_maskz_loadu_epi16(mask, x);
-  const __m256i high = y ? _mm256_maskz_loadu_epi16(mask, y) : _mm256_setzero_si256();
+  const __m256i high = whole || y ? _mm256_maskz_loadu_epi16(mask, y) : _mm256_setzero_si256();
   return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
 /// Makes a tile, 16 rows of 16 pairs of bfloat16 numbers, from up to 16 stored rows of x. Row r of the tile holds the
 /// pairs of neighbours in row r of x. `rows` and `columns` are the numbers of rows and columns that x has from this
-/// address on; zeros fill the rest of the tile.
-template <class X>
-void tile_of_rows(const X* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, __m512i tile[kSide]) {
+/// address on; zeros fill the rest of the tile, which is empty with `whole`. Calls put(r, row) for each row.
+template <bool whole, class X, class Put>
+void tile_of_rows(const X* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, Put put) {
+#pragma GCC unroll 16
   for (std::int64_t r = 0; r < kSide; ++r)
-    tile[r] = r < rows ? load_row(x + r * stride, columns) : _mm512_setzero_si512();
+    put(r, whole || r < rows ? load_row<whole>(x + r * stride, columns) : _mm512_setzero_si512());
 }
 
 /// Makes a tile, 16 rows of 16 pairs of bfloat16 numbers, from up to 32 stored rows of x. Row p of the tile holds pairs
 /// of numbers that lie one above the other in the rows 2p and 2p + 1 of x. `rows` and `columns` are the numbers of rows
-/// and columns that x has from this address on; zeros fill the rest of the tile.
-template <class X>
-void tile_of_row_pairs(const X* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, __m512i tile[kSide]) {
+/// and columns that x has from this address on; zeros fill the rest of the tile, which is empty with `whole`. Calls
+/// put(p, row) for each row.
+template <bool whole, class X, class Put>
+void tile_of_row_pairs(const X* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, Put put) {
   const __m512i interleave = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
                                               6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+#pragma GCC unroll 16
   for (std::int64_t p = 0; p < kSide; ++p) {
-    tile[p] = _mm512_setzero_si512();
-    if (2 * p >= rows) continue;
     const X* const row = x + 2 * p * stride;
-    tile[p] = _mm512_permutexvar_epi16(interleave, load_two(row, 2 * p + 1 < rows ? row + stride : nullptr, columns));
+    const X* const next = whole || 2 * p + 1 < rows ? row + stride : nullptr;
+    put(p, whole || 2 * p < rows ? _mm512_permutexvar_epi16(interleave, load_two<whole>(row, next, columns))
+                                 : _mm512_setzero_si512());
   }
 }
 
@@ -150,28 +159,53 @@ std::int64_t words_of_tiles(std::int64_t size, std::int64_t k) {
   return tiles_over(size, kBlock) * 2 * tiles_over(k, kDepth) * kTile;
 }
 
-/// Rounds a matrix A or B of a product C = A B to bfloat16, writes its tiles to `tiles` and returns `tiles`. x is the
-/// stored matrix, with `stride` elements from row to row. `size` is the number of rows of A or of columns of B; k is
-/// the length of the sums. `along_rows` is true where a stored row holds the k numbers of one sum, that is, where A
-/// itself or the transpose of B is stored. `transposes` says whether each tile is transposed after it has been read
-/// from the rows of x.
+/// A matrix A or B of a product C = A B, from which tiles are made.
 template <class X>
-const std::uint32_t* make_tiles(std::uint32_t* const tiles, const X* x, std::int64_t stride, std::int64_t size,
-                                std::int64_t k, bool along_rows, bool transposes) {
+struct Stored {
+  const X* x;           ///< the stored matrix
+  std::int64_t stride;  ///< the number of elements from one stored row to the next
+  /// The number of rows of A or of columns of B, and the length of the sums.
+  std::int64_t size, k;
+  /// Whether a stored row holds the k numbers of one sum: whether A itself or the transpose of B is stored.
+  bool along_rows;
+  /// Whether each tile is transposed after it has been read from the rows of x.
+  bool transposes;
+};
+
+/// Rounds a matrix A or B of a product C = A B to bfloat16, writes the tiles from `begin` to `end` - 1 along k to
+/// their places in `tiles`, the memory for all tiles.
+template <class X>
+void make_tiles(const Stored<X>& stored, std::int64_t begin, std::int64_t end, std::uint32_t* const tiles) {
+  const auto [x, stride, size, k, along_rows, transposes] = stored;
   const std::int64_t across = tiles_over(size, kBlock) * 2, depth = tiles_over(k, kDepth);
   const auto make = [&](std::int64_t i, std::int64_t j) {
+    std::uint32_t* const out = tiles + (i * depth + j) * kTile;
     __m512i tile[kSide];
+    const auto put = [&](std::int64_t r, __m512i row) {
+      if (transposes)
+        tile[r] = row;
+      else
+        _mm512_store_si512(out + r * kSide, row);
+    };
     if (along_rows) {
       const X* const from = x + i * kSide * stride + j * kDepth;
-      prefetch_rows(from + kSide * stride, std::min(kSide, size - (i + 1) * kSide), kDepth, stride);
-      tile_of_rows(from, stride, size - i * kSide, k - j * kDepth, tile);
+      const std::int64_t rows = size - i * kSide, columns = k - j * kDepth;
+      prefetch_rows(from + kSide * stride, std::min(kSide, rows - kSide), kDepth, stride);
+      if (rows >= kSide && columns >= kDepth)
+        tile_of_rows<true>(from, stride, rows, columns, put);
+      else
+        tile_of_rows<false>(from, stride, rows, columns, put);
     } else {
       const X* const from = x + j * kDepth * stride + i * kSide;
-      prefetch_rows(from + kDepth * stride, std::min(kDepth, k - (j + 1) * kDepth), kSide, stride);
-      tile_of_row_pairs(from, stride, k - j * kDepth, size - i * kSide, tile);
+      const std::int64_t rows = k - j * kDepth, columns = size - i * kSide;
+      prefetch_rows(from + kDepth * stride, std::min(kDepth, rows - kDepth), kSide, stride);
+      if (rows >= kDepth && columns >= kSide)
+        tile_of_row_pairs<true>(from, stride, rows, columns, put);
+      else
+        tile_of_row_pairs<false>(from, stride, rows, columns, put);
     }
-    if (transposes) transpose(tile);
-    std::uint32_t* const out = tiles + (i * depth + j) * kTile;
+    if (!transposes) return;
+    transpose(tile);
     for (std::int64_t r = 0; r < kSide; ++r) _mm512_store_si512(out + r * kSide, tile[r]);
   };
   // The tiles are made in the order in which the matrix's rows are stored, because the CPU prefetches memory that is
@@ -179,27 +213,17 @@ const std::uint32_t* make_tiles(std::uint32_t* const tiles, const X* x, std::int
   // lies below.
   if (along_rows)
     for (std::int64_t i = 0; i < across; ++i)
-      for (std::int64_t j = 0; j < depth; ++j) make(i, j);
+      for (std::int64_t j = begin; j < end; ++j) make(i, j);
   else
-    for (std::int64_t j = 0; j < depth; ++j)
+    for (std::int64_t j = begin; j < end; ++j)
       for (std::int64_t i = 0; i < across; ++i) make(i, j);
+}
+
+/// Makes all tiles of a matrix. Returns `tiles`.
+template <class X>
+const std::uint32_t* make_tiles(const Stored<X>& stored, std::uint32_t* tiles) {
+  make_tiles(stored, 0, tiles_over(stored.k, kDepth), tiles);
   return tiles;
-}
-
-/// Computes c = alpha * sums + beta * c for the elements of c that `mask` selects; no other element is read or written.
-void store_sums(__m512 sums, float alpha, float beta, float* c, __mmask16 mask) {
-  sums = _mm512_mul_ps(_mm512_set1_ps(alpha), sums);
-  if (beta != 0) sums = _mm512_fmadd_ps(_mm512_set1_ps(beta), _mm512_maskz_loadu_ps(mask, c), sums);
-  _mm512_mask_storeu_ps(c, mask, sums);
-}
-
-/// Stores one block of C: c = alpha * block + beta * c. `rows` and `columns` are the numbers of rows and columns that C
-/// has from the block's first element on; no element outside of C is read or written.
-void store_block(const float (&block)[kBlock][kBlock], std::int64_t rows, std::int64_t columns, float alpha, float beta,
-                 float* c, std::int64_t stride) {
-  for (std::int64_t r = 0; r < std::min(rows, kBlock); ++r)
-    for (std::int64_t j = 0; j < std::min(columns, kBlock); j += kSide)
-      store_sums(_mm512_load_ps(&block[r][j]), alpha, beta, c + r * stride + j, first(columns - j));
 }
 
 /// A range of columns of C, begin ... end - 1.
@@ -207,7 +231,8 @@ struct Columns {
   std::int64_t begin, end;
 };
 
-/// A product C = alpha A B + beta C, where A and B are rounded to bfloat16 and laid out in tiles.
+/// A product C = alpha A B + beta C, where A and B are rounded to bfloat16 and laid out in tiles; or, where `finish` is
+/// not null, C = f(A B + bias), with alpha 1 and beta 0.
 struct Product {
   /// C has m rows and n columns. Along k, the dimension over which the product sums, A and B have k numbers, in `depth`
   /// tiles.
@@ -216,11 +241,78 @@ struct Product {
   float alpha, beta;
   float* c;
   std::int64_t stride;  ///< the number of elements from one row of C to the next
+  const Bfloat16Finish* finish = nullptr;
+
+  /// Whether C is stored as bfloat16, and `c` is not used.
+  bool is_rounded() const { return finish && finish->rounded; }
+
+  /// Stores the sums of `count` rows of a block of C, which begins in row i and column j: kBlock sums for each row. The
+  /// sums of columns that C does not have are left out; with `whole`, C has all of them. (Stores with a mask are slow.)
+  template <bool whole, int count>
+  [[gnu::always_inline]] void store(std::int64_t i, std::int64_t j, __m512 (&sums)[count][2]) const {
+    const __mmask16 masks[2] = {first(whole ? kSide : n - j), first(whole ? kSide : n - j - kSide)};
+    const auto for_each = [&](auto body) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+      for (int row = 0; row < count; ++row) {
+        body(row, 0);
+        body(row, 1);
+      }
+    };
+    const auto at = [&](int row, int half) { return c + (i + row) * stride + j + half * kSide; };
+    if (!finish) {
+      for_each([&](int row, int half) { sums[row][half] = _mm512_mul_ps(_mm512_set1_ps(alpha), sums[row][half]); });
+      if (beta != 0)
+        for_each([&](int row, int half) {
+          const __m512 before = _mm512_maskz_loadu_ps(masks[half], at(row, half));
+          sums[row][half] = _mm512_fmadd_ps(_mm512_set1_ps(beta), before, sums[row][half]);
+        });
+    } else {
+      if (finish->bias) {
+        const __m512 bias[2] = {_mm512_maskz_loadu_ps(masks[0], finish->bias + j),
+                                _mm512_maskz_loadu_ps(masks[1], finish->bias + j + kSide)};
+        for_each([&](int row, int half) { sums[row][half] = _mm512_add_ps(sums[row][half], bias[half]); });
+      }
+      if (finish->relu)
+        for_each([&](int row, int half) { sums[row][half] = _mm512_max_ps(sums[row][half], _mm512_setzero_ps()); });
+      if (finish->rounded) {
+        const __mmask32 mask = masks[0] | static_cast<__mmask32>(masks[1]) << kSide;
+#pragma GCC unroll 8
+        for (int row = 0; row < count; ++row)
+          _mm512_mask_storeu_epi16(finish->rounded + (i + row) * stride + j, mask, rounded(sums[row][0], sums[row][1]));
+        return;
+      }
+    }
+    for_each([&](int row, int half) { _mm512_mask_storeu_ps(at(row, half), masks[half], sums[row][half]); });
+  }
+
+  /// Stores the sums `block`, `block_stride` numbers from row to row, of the block of C that begins in row i and column
+  /// j: at most `rows` rows and kBlock columns. No element outside of C is read or written.
+  void store_block(std::int64_t i, std::int64_t j, std::int64_t rows, const float* block,
+                   std::int64_t block_stride) const {
+    for (std::int64_t r = 0; r < std::min(m - i, rows); ++r) {
+      const float* const row = block + r * block_stride;
+      __m512 sums[1][2] = {
+          {_mm512_maskz_loadu_ps(first(n - j), row), _mm512_maskz_loadu_ps(first(n - j - kSide), row + kSide)}};
+      store<false>(i + r, j, sums);
+    }
+  }
+
+  /// Requests the memory of the whole row of a block of C, for writing.
+  void prefetch_row(std::int64_t i, std::int64_t j) const {
+    const std::int64_t at = i * stride + j;
+    if (is_rounded()) return _mm_prefetch(reinterpret_cast<const char*>(finish->rounded + at), _MM_HINT_ET0);
+    _mm_prefetch(reinterpret_cast<const char*>(c + at), _MM_HINT_ET0);
+    _mm_prefetch(reinterpret_cast<const char*>(c + at + kSide), _MM_HINT_ET0);
+  }
 
   /// Returns the address of the tiles that hold the 16 rows of A from `row` on; `row` is a multiple of 16.
-  const std::uint32_t* a_tiles(std::int64_t row) const { return a + row / kSide * depth * kTile; }
+  const std::uint32_t* a_tiles(std::int64_t row) const {
+    return a + row / kSide * depth * kTile;
+  }
   /// Returns the address of the tiles that hold the 16 columns of B from `column` on; `column` is a multiple of 16.
-  const std::uint32_t* b_tiles(std::int64_t column) const { return b + column / kSide * depth * kTile; }
+  const std::uint32_t* b_tiles(std::int64_t column) const {
+    return b + column / kSide * depth * kTile;
+  }
 
   /// Calls body(row, column, begin, end, columns) for every block of C, which begins at `row` and `column`, and for
   /// every range begin ... end - 1 of the tiles along k, the dimension of the sums. A range has at most `most` tiles;
@@ -248,19 +340,15 @@ void multiply_avx512(const Product& p) {
   constexpr int kRows = 8;
   // The number of words in a tile of A from one row of A to the next, and from one pair of a row to the next.
   constexpr std::int64_t kNextRow = tiles_transposed ? 1 : kSide, kNextPair = tiles_transposed ? kSide : 1;
-  alignas(64) float block[kBlock][kBlock];
   // The number of words from a tile to the tile of the next 16 rows of A, or of the next 16 columns of B.
   const std::int64_t next = p.depth * kTile;
   p.for_each_block(p.depth, [&](std::int64_t i, std::int64_t j, std::int64_t, std::int64_t, Columns) {
-    const bool whole = p.m - i >= kBlock && p.n - j >= kBlock;
     for (std::int64_t r = 0; r < std::min(p.m - i, kBlock); r += kRows) {
       const std::uint32_t* a = p.a_tiles(i) + r / kSide * next + r % kSide * kNextRow;
       const std::uint32_t* b = p.b_tiles(j);
-      float* const c = p.c + (i + r) * p.stride + j;
+      const bool whole = p.m - i - r >= kRows && p.n - j >= kBlock;
       if (whole)
-        for (int row = 0; row < kRows; ++row)
-          for (std::int64_t column = 0; column < kBlock; column += kSide)
-            _mm_prefetch(reinterpret_cast<const char*>(c + row * p.stride + column), _MM_HINT_ET0);
+        for (int row = 0; row < kRows; ++row) p.prefetch_row(i + r + row, j);
       __m512 sums[kRows][2];
       for (auto& sum : sums) sum[0] = sum[1] = _mm512_setzero_ps();
       // The pairs that fill up the last tile are left out.
@@ -276,15 +364,14 @@ void multiply_avx512(const Product& p) {
           }
         }
       if (whole) {
-        for (int row = 0; row < kRows; ++row)
-          for (int half = 0; half < 2; ++half)
-            store_sums(sums[row][half], p.alpha, p.beta, c + row * p.stride + half * kSide, first(kSide));
+        p.store<true>(i + r, j, sums);
       } else {
+        alignas(64) float block[kRows][kBlock];
         for (int row = 0; row < kRows; ++row)
-          for (int half = 0; half < 2; ++half) _mm512_store_ps(&block[r + row][half * kSide], sums[row][half]);
+          for (int half = 0; half < 2; ++half) _mm512_store_ps(&block[row][half * kSide], sums[row][half]);
+        p.store_block(i + r, j, kRows, &block[0][0], kBlock);
       }
     }
-    if (!whole) store_block(block, p.m - i, p.n - j, p.alpha, p.beta, p.c + i * p.stride + j, p.stride);
   });
 }
 
@@ -298,7 +385,7 @@ class Prefetch {
       : stride_(p.stride), c_step_(end > begin ? tiles_over(kBlock, end - begin) : 0), a_next_(2 * p.depth * kTile) {
     const bool last = j + kBlock >= columns.end;
     const std::int64_t row = last ? i + kBlock : i, column = last ? columns.begin : j + kBlock;
-    c_rows_ = std::clamp<std::int64_t>(p.m - row, 0, kBlock);
+    c_rows_ = p.is_rounded() ? 0 : std::clamp<std::int64_t>(p.m - row, 0, kBlock);
     if (c_rows_ > 0) {
       c_ = p.c + row * p.stride + column;
       c_second_ = column + kSide < p.n;
@@ -349,9 +436,9 @@ void multiply_block_amx(const Product& p, std::int64_t i, std::int64_t j, std::i
   const std::int64_t next = p.depth * kTile;
   const bool plain = p.alpha == 1 && (p.beta == 0 || p.beta == 1);
   float* const c = p.c + i * p.stride + j;
-  const bool in_place = plain && p.m - i >= kBlock && p.n - j >= kBlock;
-  // C cannot hold the partial sums of a block that is incomplete, or with factors other than alpha 1 and beta 0 or 1.
-  // The first call for such a block therefore sums over all of k.
+  const bool in_place = plain && !p.is_rounded() && p.m - i >= kBlock && p.n - j >= kBlock;
+  // C cannot hold the partial sums of a block that is incomplete or is stored as bfloat16, or with factors other than
+  // alpha 1 and beta 0 or 1. The first call for such a block therefore sums over all of k.
   if (!in_place) {
     if (begin > 0) return;
     end = p.depth;
@@ -387,7 +474,7 @@ void multiply_block_amx(const Product& p, std::int64_t i, std::int64_t j, std::i
   _tile_stored(1, out + kSide, bytes);
   _tile_stored(2, out + kSide * stride, bytes);
   _tile_stored(3, out + kSide * stride + kSide, bytes);
-  if (!in_place) store_block(block, p.m - i, p.n - j, p.alpha, p.beta, c, p.stride);
+  if (!in_place || (p.finish && end == p.depth)) p.store_block(i, j, kBlock, out, stride);
 }
 
 /// Computes the product with AMX, the CPU's instructions that multiply whole tiles.
@@ -401,7 +488,10 @@ void multiply_amx(const Product& p) {
 }  // namespace
 
 void convert_to_bfloat16(const float* x, std::int64_t n, Bfloat16* out) {
-  for (std::int64_t i = 0; i < n; i += kSide) {
+  std::int64_t i = 0;
+  for (; i + 2 * kSide <= n; i += 2 * kSide)
+    _mm512_storeu_si512(out + i, rounded(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + kSide)));
+  for (; i < n; i += kSide) {
     const __mmask16 mask = first(n - i);
     const __m256bh some = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, x + i));
     _mm256_mask_storeu_epi16(out + i, mask, reinterpret_cast<__m256i>(some));
@@ -422,7 +512,7 @@ std::int64_t bfloat16_tile_words(std::int64_t k, std::int64_t n) {
 }
 
 Bfloat16Tiles bfloat16_tiles(std::uint32_t* memory, std::int64_t k, std::int64_t n, GemmOperand<float> b) {
-  return {make_tiles(memory, b.data, b.stride, n, k, b.transposed, b.transposed), k, n};
+  return {make_tiles(Stored{b.data, b.stride, n, k, b.transposed, b.transposed}, memory), k, n};
 }
 
 Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmOperand<float> b) {
@@ -431,17 +521,28 @@ Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmO
 
 Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmOperand<Bfloat16> b) {
   auto* const memory = arena.tensor<std::uint32_t>({words_of_tiles(n, k)}).data();
-  return {make_tiles(memory, b.data, b.stride, n, k, b.transposed, b.transposed), k, n};
+  return {make_tiles(Stored{b.data, b.stride, n, k, b.transposed, b.transposed}, memory), k, n};
 }
 
 namespace {
 
+/// Returns how A [m, k] is stored, and how its tiles are made of it.
+template <class X>
+Stored<X> stored_left(std::int64_t m, std::int64_t k, GemmOperand<X> a) {
+  return {a.data, a.stride, m, k, !a.transposed, a.transposed && instruction_set() == InstructionSet::amx};
+}
+
+/// Returns a left matrix whose tiles, at `tiles`, are made as `stored` says.
+template <class X>
+Bfloat16LeftOperand left_operand(const Stored<X>& stored, const std::uint32_t* tiles) {
+  return {tiles, stored.size, stored.k, !stored.along_rows && !stored.transposes};
+}
+
 /// Rounds A [m, k] to bfloat16 and lays it out in tiles, in memory of `arena`.
 template <class X>
 Bfloat16LeftOperand left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<X> a) {
-  auto* const memory = arena.tensor<std::uint32_t>({words_of_tiles(m, k)}).data();
-  const bool transposes = a.transposed && instruction_set() == InstructionSet::amx;
-  return {make_tiles(memory, a.data, a.stride, m, k, !a.transposed, transposes), m, k, a.transposed && !transposes};
+  const Stored<X> stored = stored_left(m, k, a);
+  return left_operand(stored, make_tiles(stored, arena.tensor<std::uint32_t>({words_of_tiles(m, k)}).data()));
 }
 
 }  // namespace
@@ -454,15 +555,39 @@ Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int
   return left_operand(arena, m, k, a);
 }
 
-void gemm_bfloat16(float alpha, const Bfloat16LeftOperand& a, const Bfloat16Tiles& b, float beta, float* c,
-                   std::int64_t c_stride) {
-  const Product product{a.m, b.n, b.k, tiles_over(b.k, kDepth), a.tiles, b.tiles, alpha, beta, c, c_stride};
-  if (a.tiles_transposed)
+Bfloat16LeftParts::Bfloat16LeftParts(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a)
+    : a_(a), m_(m), k_(k), tiles_(arena.tensor<std::uint32_t>({words_of_tiles(m, k)}).data()) {}
+
+void Bfloat16LeftParts::add(std::int64_t begin, std::int64_t end) {
+  make_tiles(stored_left(m_, k_, a_), begin / kDepth, tiles_over(end, kDepth), tiles_);
+}
+
+Bfloat16LeftOperand Bfloat16LeftParts::operand() const {
+  return left_operand(stored_left(m_, k_, a_), tiles_);
+}
+
+namespace {
+
+/// Computes a product of A, whose tiles may be transposed, with the instructions of the CPU.
+void multiply(const Product& product, bool tiles_transposed) {
+  if (tiles_transposed)
     multiply_avx512<true>(product);
   else if (instruction_set() == InstructionSet::amx)
     multiply_amx(product);
   else
     multiply_avx512<false>(product);
+}
+
+}  // namespace
+
+void gemm_bfloat16(float alpha, const Bfloat16LeftOperand& a, const Bfloat16Tiles& b, float beta, float* c,
+                   std::int64_t c_stride) {
+  multiply({a.m, b.n, b.k, tiles_over(b.k, kDepth), a.tiles, b.tiles, alpha, beta, c, c_stride}, a.tiles_transposed);
+}
+
+void gemm_bfloat16(const Bfloat16LeftOperand& a, const Bfloat16Tiles& b, const Bfloat16Finish& finish, float* c,
+                   std::int64_t c_stride) {
+  multiply({a.m, b.n, b.k, tiles_over(b.k, kDepth), a.tiles, b.tiles, 1, 0, c, c_stride, &finish}, a.tiles_transposed);
 }
 
 void gemm_bfloat16(Arena& scratch, std::int64_t m, float alpha, GemmOperand<float> a, const Bfloat16Tiles& b,
@@ -499,11 +624,25 @@ Bfloat16LeftOperand bfloat16_left_operand(Arena&, std::int64_t, std::int64_t, Ge
   throw Error("internal: no bfloat16 products on this CPU");
 }
 
+Bfloat16LeftParts::Bfloat16LeftParts(Arena&, std::int64_t, std::int64_t, GemmOperand<float>) {
+  throw Error("internal: no bfloat16 products on this CPU");
+}
+
+void Bfloat16LeftParts::add(std::int64_t, std::int64_t) {}
+
+Bfloat16LeftOperand Bfloat16LeftParts::operand() const {
+  return {};
+}
+
 void convert_to_bfloat16(const float*, std::int64_t, Bfloat16*) {
   throw Error("internal: no bfloat16 products on this CPU");
 }
 
 void gemm_bfloat16(float, const Bfloat16LeftOperand&, const Bfloat16Tiles&, float, float*, std::int64_t) {
+  throw Error("internal: no bfloat16 products on this CPU");
+}
+
+void gemm_bfloat16(const Bfloat16LeftOperand&, const Bfloat16Tiles&, const Bfloat16Finish&, float*, std::int64_t) {
   throw Error("internal: no bfloat16 products on this CPU");
 }
 

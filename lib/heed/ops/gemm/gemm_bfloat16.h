@@ -49,6 +49,27 @@ struct Bfloat16LeftOperand {
 Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a);
 Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<Bfloat16> a);
 
+/// A left matrix A [m, k] that is laid out in parts along k, the dimension of the sums, for example as soon as each
+/// part has been computed and while it is in the cache.
+class Bfloat16LeftParts {
+ public:
+  /// Takes memory of `arena` for all tiles. `a` is the whole matrix, of which nothing is read yet.
+  Bfloat16LeftParts(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a);
+
+  /// The length of a part must be a multiple of this number, but that of the last one.
+  static constexpr std::int64_t kPart = 32;
+  /// Rounds the numbers from `begin` to `end` - 1 along k and lays them out in tiles.
+  void add(std::int64_t begin, std::int64_t end);
+
+  /// Returns A, all parts of which must have been added.
+  Bfloat16LeftOperand operand() const;
+
+ private:
+  GemmOperand<float> a_ = {};
+  std::int64_t m_ = 0, k_ = 0;
+  std::uint32_t* tiles_ = nullptr;
+};
+
 /// Rounds n numbers to bfloat16: out[i] = x[i], rounded exactly as the products round their operands. Denormal numbers
 /// become zero.
 void convert_to_bfloat16(const float* x, std::int64_t n, Bfloat16* out);
@@ -65,6 +86,20 @@ inline void convert_to_bfloat16(const double*, std::int64_t, Bfloat16*) {}
 void gemm_bfloat16(Arena& scratch, std::int64_t m, float alpha, GemmOperand<float> a, const Bfloat16Tiles& b,
                    float beta, float* c, std::int64_t c_stride);
 void gemm_bfloat16(float alpha, const Bfloat16LeftOperand& a, const Bfloat16Tiles& b, float beta, float* c,
+                   std::int64_t c_stride);
+
+/// What a product does with each element of C before it stores C: C = f(A B + bias). Another pass over C, which may not
+/// be in the cache any more, would take longer.
+struct Bfloat16Finish {
+  const float* bias = nullptr;  ///< [n], or null, which adds nothing
+  bool relu = false;            ///< f(z) is max(0, z), otherwise z
+  /// Where not null, C is stored here, rounded as convert_to_bfloat16() does, with the same number of elements from row
+  /// to row.
+  Bfloat16* rounded = nullptr;
+};
+/// Computes C = f(A B + bias) with A [m, k] and B [k, n] as the other gemm_bfloat16() computes A B. `c` is not used
+/// where `finish` says that C is stored as bfloat16.
+void gemm_bfloat16(const Bfloat16LeftOperand& a, const Bfloat16Tiles& b, const Bfloat16Finish& finish, float* c,
                    std::int64_t c_stride);
 
 }  // namespace heed
