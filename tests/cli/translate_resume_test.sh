@@ -94,6 +94,13 @@ rm -f out $partial
 expect 2 '' 'translate: --resume: needs a file to go on with (-i FILE)' "$translate" -m m.h5 -o out --resume
 expect 2 '' 'translate: --resume: needs a file to go on with (-o FILE)' "$translate" -m m.h5 -i source --resume
 expect 2 '' 'translate: --resume: a compressed output *' "$translate" "${short[@]}" -o out.gz --resume
+spoils='is also the unfinished output of --resume, and one would spoil the other (name another file)'
+expect 2 '' "translate: --log out.partial: $spoils" "$translate" "${short[@]}" -o out --resume --log out.partial
+ln -s source out.partial
+expect 2 '' "translate: -i ./out.partial: $spoils" "$translate" -m m.h5 -i ./out.partial -o out --resume
+rm out.partial
+expect 0 '' '' "$translate" "${short[@]}" -q -o out --log out.partial
+rm -f out out.partial
 
 # Killed again and again, each time a little later.
 for _ in $(seq 120); do cat source; done >long

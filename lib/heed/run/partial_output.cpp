@@ -23,13 +23,17 @@ std::int64_t group_of(const std::string& line) {
 
 }  // namespace
 
+std::string partial_file(const std::string& path) {
+  return target_of_output(path) + ".partial";
+}
+
 bool is_complete(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 PartialOutput::PartialOutput(const std::string& path, bool n_best)
-    : path_(path), target_(target_of_output(path)), name_(target_ + ".partial") {
+    : path_(path), target_(target_of_output(path)), name_(partial_file(path)) {
   const int fd = ::open(name_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (fd < 0) throw Error(Position{name_}, "cannot open for writing: " + errno_text());
   buffer_.emplace(fd, name_, true);

@@ -46,6 +46,10 @@ class PartialOutput {
   std::string first_, last_;
 };
 
+/// Returns the name of the file that holds the output of a job of --resume until it is complete: FILE.partial, where
+/// FILE is `path`, or where `path` leads to as a link.
+std::string partial_file(const std::string& path);
+
 /// Returns whether the regular file `path` exists. PartialOutput gives a file this name only when the output is
 /// complete, so that the job is then finished.
 bool is_complete(const std::string& path);

@@ -160,6 +160,18 @@ void check_names(const TrainOptions& options) {
   check_picture("--plot", options.run.plot);
 }
 
+/// Returns whether validations compute a metric.
+bool uses(const TrainOptions& options, Metric metric) {
+  return std::ranges::count(options.run.valid_metrics, metric) > 0;
+}
+
+/// Throws UsageError where a metric of texts is asked for, and the targets are no text: `why` says what they are.
+void refuse_text_metrics(const TrainOptions& options, const std::string& why) {
+  for (const Metric metric : {Metric::bleu, Metric::chrf})
+    if (uses(options, metric))
+      throw UsageError("--valid-metrics " + std::string(enum_name(metric)) + ": has no use for " + why);
+}
+
 /// Throws UsageError where a model that classifies has no labels as targets, or another model has some.
 void check_labels(const TrainOptions& options, const ModelConfig& config, const TextModel& target) {
   const bool labels = target.steps().mode == TokenMode::labels;
@@ -169,10 +181,7 @@ void check_labels(const TrainOptions& options, const ModelConfig& config, const 
                      " has no labels (leave -v out, or make it with build-vocab --type words --mode labels)");
   if (!is_classifier(config) && labels)
     throw UsageError("-v: " + name + " has labels, and --task " + std::string(architecture(config)) + " writes text");
-  const auto uses = [&](Metric metric) { return std::ranges::count(options.run.valid_metrics, metric) > 0; };
-  for (const Metric metric : {Metric::bleu, Metric::chrf})
-    if (labels && uses(metric))
-      throw UsageError("--valid-metrics " + std::string(enum_name(metric)) + ": has no use for labels (accuracy has)");
+  if (labels) refuse_text_metrics(options, "labels (accuracy has)");
   if (!labels && (options.images.mixup > 0 || options.images.cutmix > 0))
     throw UsageError(std::string(options.images.mixup > 0 ? "--mixup" : "--cutmix") + ": mixes labels, and --task " +
                      std::string(architecture(config)) + " writes sentences");
@@ -200,14 +209,12 @@ void check_trees(const TrainOptions& options, const ModelConfig& config, const T
   if (!options.trees.empty() && !trees)
     throw UsageError("--trees: " + options.vocabularies.back() +
                      " is no vocabulary of trees (build-vocab --type trees)");
-  if (!trees && std::ranges::count(options.run.valid_metrics, Metric::evalb) > 0)
+  if (!trees && uses(options, Metric::evalb))
     throw UsageError("--valid-metrics evalb: compares trees (build-vocab --type trees makes their vocabulary)");
   if (!trees) return;
   if (options.vocabularies.size() != 2) throw UsageError("-v: sentences and trees need a vocabulary each (give two)");
   if (options.pretokenized) throw UsageError("--pretokenized: has no use with trees, which are read in brackets");
-  for (const Metric metric : {Metric::bleu, Metric::chrf})
-    if (std::ranges::count(options.run.valid_metrics, metric) > 0)
-      throw UsageError("--valid-metrics " + std::string(enum_name(metric)) + ": has no use for trees (evalb has)");
+  refuse_text_metrics(options, "trees (evalb has)");
   if (make_model<float>(config)->is_parallel())
     throw UsageError("--task nat: a tree is predicted one piece after the other (take another task)");
 }

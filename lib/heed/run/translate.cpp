@@ -598,7 +598,8 @@ ToolInfo translate_tool_info() {
                        "echo \"I'm home.\" | translate -m model.h5 --n-best 3 --alignment",
                        "translate -m model.h5 --score test.fr < test.en"},
           .peers = translate_peer_options(),
-          .has_ranks = true};
+          .has_ranks = true,
+          .further_file = file_of_resume};
 }
 
 }  // namespace heed

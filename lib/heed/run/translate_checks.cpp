@@ -9,6 +9,7 @@
 #include "heed/base/streams.h"
 #include "heed/checkpoint/integrity.h"
 #include "heed/decode/score_rules.h"
+#include "heed/run/partial_output.h"
 
 namespace heed {
 namespace {
@@ -160,6 +161,14 @@ void check_options(const TranslateOptions& options, const Translator& translator
   if (translator.image_input()) check_images(options, translator);
   if (translator.target().steps().mode == TokenMode::trees) check_trees(options);
   check_search_with_draft(options);
+}
+
+std::string file_of_resume(const FieldList& fields, const std::string& path) {
+  const std::vector<std::string> output = fields.find("output")->get_text();
+  if (fields.find("resume")->get_text().front() == "false" || output.empty() || output.front().empty() ||
+      output.front() == "-" || is_special(output.front()))
+    return "";
+  return is_same_path(path, partial_file(output.front())) ? "the unfinished output of --resume" : "";
 }
 
 }  // namespace heed

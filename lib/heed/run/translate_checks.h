@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+
+#include "heed/config/fields.h"
 #include "heed/decode/translator.h"
 #include "heed/run/translate.h"
 
@@ -12,5 +15,9 @@ void check_options(const TranslateOptions& options);
 /// write: models that predict all positions at once or one after the other, that read images, that write labels or
 /// trees.
 void check_options(const TranslateOptions& options, const Translator& translator);
+
+/// Returns "the unfinished output of --resume" where `path` leads to that file, otherwise an empty text (see
+/// ToolInfo::further_file).
+std::string file_of_resume(const FieldList& fields, const std::string& path);
 
 }  // namespace heed
