@@ -176,7 +176,9 @@ struct Stored {
 /// their places in `tiles`, the memory for all tiles.
 template <class X>
 void make_tiles(const Stored<X>& stored, std::int64_t begin, std::int64_t end, std::uint32_t* const tiles) {
-  const auto [x, stride, size, k, along_rows, transposes] = stored;
+  const X* const x = stored.x;
+  const std::int64_t stride = stored.stride, size = stored.size, k = stored.k;
+  const bool along_rows = stored.along_rows, transposes = stored.transposes;
   const std::int64_t across = tiles_over(size, kBlock) * 2, depth = tiles_over(k, kDepth);
   const auto make = [&](std::int64_t i, std::int64_t j) {
     std::uint32_t* const out = tiles + (i * depth + j) * kTile;
@@ -247,42 +249,40 @@ struct Product {
   bool is_rounded() const { return finish && finish->rounded; }
 
   /// Stores the sums of `count` rows of a block of C, which begins in row i and column j: kBlock sums for each row. The
-  /// sums of columns that C does not have are left out; with `whole`, C has all of them. (Stores with a mask are slow.)
+  /// sums of columns that C does not have are left out. With `whole`, C has all of them, and no store has a mask: where
+  /// the memory is not in the cache, stores with a mask take longer, even if the mask selects everything.
   template <bool whole, int count>
   [[gnu::always_inline]] void store(std::int64_t i, std::int64_t j, __m512 (&sums)[count][2]) const {
-    const __mmask16 masks[2] = {first(whole ? kSide : n - j), first(whole ? kSide : n - j - kSide)};
-    const auto for_each = [&](auto body) __attribute__((always_inline)) {
-#pragma GCC unroll 8
-      for (int row = 0; row < count; ++row) {
-        body(row, 0);
-        body(row, 1);
+    const __mmask16 left_mask = first(whole ? kSide : n - j), right_mask = first(whole ? kSide : n - j - kSide);
+#pragma GCC unroll 16
+    for (int row = 0; row < count; ++row) {
+      auto& [left, right] = sums[row];
+      const std::int64_t at = (i + row) * stride + j;
+      if (finish) {
+        if (finish->bias) {
+          left = _mm512_add_ps(left, _mm512_maskz_loadu_ps(left_mask, finish->bias + j));
+          right = _mm512_add_ps(right, _mm512_maskz_loadu_ps(right_mask, finish->bias + j + kSide));
+        }
+        if (finish->relu) {
+          left = _mm512_max_ps(left, _mm512_setzero_ps());
+          right = _mm512_max_ps(right, _mm512_setzero_ps());
+        }
+        if (finish->rounded) {
+          const __mmask32 mask = left_mask | static_cast<__mmask32>(right_mask) << kSide;
+          _mm512_mask_storeu_epi16(finish->rounded + at, mask, rounded(left, right));
+          continue;
+        }
+      } else {
+        left = _mm512_mul_ps(_mm512_set1_ps(alpha), left);
+        right = _mm512_mul_ps(_mm512_set1_ps(alpha), right);
+        if (beta != 0) {
+          left = _mm512_fmadd_ps(_mm512_set1_ps(beta), _mm512_maskz_loadu_ps(left_mask, c + at), left);
+          right = _mm512_fmadd_ps(_mm512_set1_ps(beta), _mm512_maskz_loadu_ps(right_mask, c + at + kSide), right);
+        }
       }
-    };
-    const auto at = [&](int row, int half) { return c + (i + row) * stride + j + half * kSide; };
-    if (!finish) {
-      for_each([&](int row, int half) { sums[row][half] = _mm512_mul_ps(_mm512_set1_ps(alpha), sums[row][half]); });
-      if (beta != 0)
-        for_each([&](int row, int half) {
-          const __m512 before = _mm512_maskz_loadu_ps(masks[half], at(row, half));
-          sums[row][half] = _mm512_fmadd_ps(_mm512_set1_ps(beta), before, sums[row][half]);
-        });
-    } else {
-      if (finish->bias) {
-        const __m512 bias[2] = {_mm512_maskz_loadu_ps(masks[0], finish->bias + j),
-                                _mm512_maskz_loadu_ps(masks[1], finish->bias + j + kSide)};
-        for_each([&](int row, int half) { sums[row][half] = _mm512_add_ps(sums[row][half], bias[half]); });
-      }
-      if (finish->relu)
-        for_each([&](int row, int half) { sums[row][half] = _mm512_max_ps(sums[row][half], _mm512_setzero_ps()); });
-      if (finish->rounded) {
-        const __mmask32 mask = masks[0] | static_cast<__mmask32>(masks[1]) << kSide;
-#pragma GCC unroll 8
-        for (int row = 0; row < count; ++row)
-          _mm512_mask_storeu_epi16(finish->rounded + (i + row) * stride + j, mask, rounded(sums[row][0], sums[row][1]));
-        return;
-      }
+      _mm512_mask_storeu_ps(c + at, left_mask, left);
+      _mm512_mask_storeu_ps(c + at + kSide, right_mask, right);
     }
-    for_each([&](int row, int half) { _mm512_mask_storeu_ps(at(row, half), masks[half], sums[row][half]); });
   }
 
   /// Stores the sums `block`, `block_stride` numbers from row to row, of the block of C that begins in row i and column
@@ -507,12 +507,22 @@ void convert_to_bfloat16(const float* x, std::int64_t n, Bfloat16* out) {
 
 namespace heed {
 
+namespace {
+
+/// Rounds B [k, n] to bfloat16 and lays it out in tiles at `memory`.
+template <class X>
+Bfloat16Tiles right_operand(std::uint32_t* memory, std::int64_t k, std::int64_t n, GemmOperand<X> b) {
+  return {make_tiles(Stored<X>{b.data, b.stride, n, k, b.transposed, b.transposed}, memory), k, n};
+}
+
+}  // namespace
+
 std::int64_t bfloat16_tile_words(std::int64_t k, std::int64_t n) {
   return words_of_tiles(n, k);
 }
 
 Bfloat16Tiles bfloat16_tiles(std::uint32_t* memory, std::int64_t k, std::int64_t n, GemmOperand<float> b) {
-  return {make_tiles(Stored{b.data, b.stride, n, k, b.transposed, b.transposed}, memory), k, n};
+  return right_operand(memory, k, n, b);
 }
 
 Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmOperand<float> b) {
@@ -520,8 +530,7 @@ Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmO
 }
 
 Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmOperand<Bfloat16> b) {
-  auto* const memory = arena.tensor<std::uint32_t>({words_of_tiles(n, k)}).data();
-  return {make_tiles(Stored{b.data, b.stride, n, k, b.transposed, b.transposed}, memory), k, n};
+  return right_operand(arena.tensor<std::uint32_t>({words_of_tiles(n, k)}).data(), k, n, b);
 }
 
 namespace {
