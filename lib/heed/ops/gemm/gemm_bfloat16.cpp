@@ -382,13 +382,16 @@ class Prefetch {
   /// Prepares for the block of C at row i and column j, and for the tiles begin ... end - 1 along k. `columns` are the
   /// columns that are computed before the next 32 rows.
   Prefetch(const Product& p, std::int64_t i, std::int64_t j, std::int64_t begin, std::int64_t end, Columns columns)
-      : stride_(p.stride), c_step_(end > begin ? tiles_over(kBlock, end - begin) : 0), a_next_(2 * p.depth * kTile) {
+      : c_step_(end > begin ? tiles_over(kBlock, end - begin) : 0), a_next_(2 * p.depth * kTile) {
     const bool last = j + kBlock >= columns.end;
     const std::int64_t row = last ? i + kBlock : i, column = last ? columns.begin : j + kBlock;
-    c_rows_ = p.is_rounded() ? 0 : std::clamp<std::int64_t>(p.m - row, 0, kBlock);
+    c_rows_ = std::clamp<std::int64_t>(p.m - row, 0, kBlock);
     if (c_rows_ > 0) {
-      c_ = p.c + row * p.stride + column;
-      c_second_ = column + kSide < p.n;
+      const auto bytes = static_cast<std::int64_t>(p.is_rounded() ? sizeof(Bfloat16) : sizeof(float));
+      const void* const stored = p.is_rounded() ? static_cast<const void*>(p.finish->rounded) : p.c;
+      stride_ = p.stride * bytes;
+      c_ = static_cast<const char*>(stored) + row * stride_ + column * bytes;
+      c_second_ = std::min(kBlock, p.n - column) * bytes > kLine;
     }
     // The CPU's own prefetcher brings the tiles of the next 32 rows of A in time, unless the present ones serve at most
     // this number of blocks (measured on an Intel Xeon with AMX).
@@ -402,9 +405,9 @@ class Prefetch {
   /// Requests the lines that belong to one step along k; `a` is the address of the step's tile of A.
   void step(const std::uint32_t* a) {
     for (const std::int64_t end = std::min(c_row_ + c_step_, c_rows_); c_row_ < end; ++c_row_) {
-      const float* const row = c_ + c_row_ * stride_;
-      _mm_prefetch(reinterpret_cast<const char*>(row), _MM_HINT_ET0);
-      if (c_second_) _mm_prefetch(reinterpret_cast<const char*>(row + kSide), _MM_HINT_ET0);
+      const char* const row = c_ + c_row_ * stride_;
+      _mm_prefetch(row, _MM_HINT_ET0);
+      if (c_second_) _mm_prefetch(row + kLine, _MM_HINT_ET0);
     }
     // A tile is 16 lines of the cache. Of the two tiles of A, the lines from 16 on belong to the second one.
     for (std::int64_t line = a_begin_; line < a_end_; ++line) {
@@ -414,11 +417,13 @@ class Prefetch {
   }
 
  private:
-  std::int64_t stride_;       // the number of elements from one row of C to the next
-  std::int64_t c_step_;       // how many rows of the next block of C one step requests
-  std::int64_t a_next_;       // the number of words from the tiles of 32 rows of A to those of the next 32 rows
-  const float* c_ = nullptr;  // the next block of C; null where there is none
-  bool c_second_ = false;     // whether the next block has more than 16 columns
+  static constexpr std::int64_t kLine = 64;  // the number of bytes in a line of the cache
+
+  std::int64_t c_step_;      // how many rows of the next block of C one step requests
+  std::int64_t a_next_;      // the number of words from the tiles of 32 rows of A to those of the next 32 rows
+  const char* c_ = nullptr;  // the next block of C; null where there is none
+  std::int64_t stride_ = 0;  // the number of bytes from one row of C to the next
+  bool c_second_ = false;    // whether a row of the next block takes two lines of the cache
   std::int64_t c_row_ = 0, c_rows_ = 0;   // the row of the next block that is requested next, and the number of rows
   std::int64_t a_begin_ = 0, a_end_ = 0;  // the range of the 32 lines of two tiles of A that each step requests
 };
