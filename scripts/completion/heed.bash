@@ -22,9 +22,9 @@ _heed_words() {
 }
 
 # _heed_choices VALUE: prints the words of a value such as "hard|soft|T" or "bleu|chrf|ter..."; capitals are numbers or
-# files
+# files, also behind a colon (cuda:N)
 _heed_choices() {
-  tr '|[]' '\n' <<<"${1%...}" | grep -vxE '[A-Z]*'
+  tr '|[]' '\n' <<<"${1%...}" | grep -vxE '(.*:)?[A-Z]*'
 }
 
 # _heed_files CURRENT ENDING: sets COMPREPLY to folders and files with ENDING that begin with CURRENT, or else to all

@@ -83,6 +83,12 @@ TEST_CASE("gzip is read and written by name, damaged gzip is an error, gzip on a
                        Error);
   std::ofstream(path, std::ios::binary) << bytes.substr(0, bytes.size() - 6);
   CHECK_THROWS_AS(read_lines(path), Error);
+  std::ofstream(path, std::ios::binary) << "plain text\n";
+  CHECK_THROWS_WITH_AS(
+      read_lines(path),
+      (path + ": is not gzip data, although its name ends in .gz (take .gz off the name, or compress the file)")
+          .c_str(),
+      Error);
   std::filesystem::remove(path);
 }
 

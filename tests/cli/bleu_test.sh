@@ -74,6 +74,14 @@ expect 1 '' 'bleu: broken:1:1: this bracket is never closed' "$bleu" broken -m e
 printf '(S (NN größe) x)\n\n' >broken
 expect 1 '' 'bleu: broken:1:15: this word stands beside brackets (*' "$bleu" gold -m evalb -i broken
 expect 0 '*sentences = 2 errors = 1 skipped = 1)' '' "$bleu" gold -m evalb -f text -i broken --on-bad-tree skip
+# The mistake is in the first line, and then in the second line after a line that can be scored.
+for mode in --sentence-level '--worst 1'; do
+  # shellcheck disable=SC2086
+  expect 1 '' 'bleu: broken:1:15: this word stands beside brackets (*' "$bleu" gold -m evalb $mode -i broken
+done
+printf '(S (NP a))\n(S (NP b))\n(S (NP c))\n' >gold3
+printf '(S (NP a))\n(S (NP b)\n(S (NP c))\n' >broken3
+expect 1 100.0 'bleu: broken3:2:1: this bracket is never closed (*' "$bleu" gold3 -m evalb -sl -b -i broken3
 expect 1 '' "bleu: trees:2:32: the word 'rains' is 'snows' in the gold tree (--on-bad-tree *)" \
   bash -c "sed 's/rains/snows/' gold | '$bleu' - -m evalb -i trees"
 expect 1 '' 'bleu: prm:1: evalb has no parameter *' bash -c "echo DELETE x >prm; '$bleu' gold -m evalb --evalb-params prm -i trees"

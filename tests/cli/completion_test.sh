@@ -33,6 +33,7 @@ completes 'hard soft' translate --alignment ''
 completes 'last all' inspect-attention --layer ''
 completes 'mean max all' inspect-attention --head ''
 completes 'argmax threshold' inspect-attention --alignment ''
+completes 'auto cpu' translate --device ''
 completes 'average gaussian boxcar triangular epanechnikov learned all' kernel-regression --pooling ''
 completes 'learned' kernel-regression -p gaussian le
 completes '' train --dropout ''

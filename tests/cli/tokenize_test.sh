@@ -107,4 +107,9 @@ for i in $(seq 60000); do echo "line $i, of text."; done >many
 expect 0 'a b' 'tokenize: warning: --language english: there are no rules for this language (*' bash -c "echo 'a b' | '$HEED_BIN/tokenize' -l english"
 expect 0 'a b' '' bash -c "echo 'a b' | '$HEED_BIN/tokenize' -l fr"
 expect 0 'a b' '' bash -c "echo 'a b' | '$HEED_BIN/tokenize' -l english --mode none"
+# A truecase model without words, which --truecase refuses, gives a warning.
+expect 0 '' 'tokenize: warning: the truecase model is empty, and --truecase will refuse it: *' \
+  bash -c "echo 'Hello' | '$HEED_BIN/tokenize' --train-truecaser empty"
+expect 1 '' 'tokenize: empty: is empty (*' bash -c "echo 'Hello' | '$HEED_BIN/tokenize' --truecase empty"
+expect 0 '' '' bash -c "echo 'Hello you' | '$HEED_BIN/tokenize' --train-truecaser model"
 finish

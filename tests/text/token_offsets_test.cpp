@@ -60,6 +60,18 @@ TEST_CASE("the space between two tokens comes from the bytes between them") {
   CHECK(TokenOffsets("a-b", "a @-@ b", false).source({1, 2}) == ByteSpan{1, 1});
 }
 
+TEST_CASE("white space within a token comes from its place in the line") {
+  CHECK(sources("x \u00A0 y", "x \u00A0 y") == "|x|\u00A0|y|");
+  CHECK(sources("a\u3000 \u2028b", "a\u3000 \u2028b") == "|a\u3000|\u2028b|");
+  CHECK(sources("a\t\t b\t", "a \t \t b \t") == "|a|\t|\t|b|\t|");
+  // White space that only separates tokens is part of no token, beside white space that is part of one.
+  CHECK(sources("a\tb\u00A0c", "a b\u00A0c") == "|a|b\u00A0c|");
+  CHECK(sources("\t\uFB01\t1\u00A0%", "fi 1\u00A0%") == "|\uFB01|1\u00A0%|");
+  CHECK(sources("a\u2000b", "a\u2002b") == "|a\u2000b|");
+  CHECK(sources("a \u2000 b", "a \u2002 b") == "|a|\u2000|b|");
+  CHECK(TokenOffsets("a \u00A0b", "a \u00A0b", false).source({1, 2}) == ByteSpan{1, 2});
+}
+
 TEST_CASE("tokens of a tree come from their places in the tree") {
   TextSteps steps;
   const auto parts = [&](const std::string& raw) {

@@ -272,6 +272,14 @@ std::unique_ptr<std::istream> open_input(const std::string& path) {
   auto file = std::make_unique<FdStreamBuf>(fd, path, true);
   if (const Compression* compression = compression_of_name(path))
     throw Error(Position{path}, "is " + std::string(compression->name) + " data by its name" + advice(*compression));
+  constexpr int kFirstGzipByte = 0x1F;
+  // The first byte of a pipe is not looked at here, because this would wait for the program that writes into the pipe.
+  if (is_gzip_name(path) && S_ISREG(status.st_mode)) {
+    const int first = file->sgetc();
+    if (first != std::char_traits<char>::eof() && first != kFirstGzipByte)
+      throw Error(Position{path},
+                  "is not gzip data, although its name ends in .gz (take .gz off the name, or compress the file)");
+  }
   return std::make_unique<OwningIstream>(std::move(file), path);
 }
 

@@ -84,7 +84,8 @@ void run_segment_pipeline(
 }
 
 /// A block of segments (lines of the corpus) with the statistics, such as n-gram matches, from which the scores of all
-/// systems and metrics are computed. `rows` has the shape [size(), CorpusCounter::width()].
+/// systems and metrics are computed. `rows` has the shape [size(), CorpusCounter::width()]; after a mistake in a
+/// segment it has only the rows of the segments before that segment.
 struct CountedBlock : SegmentBlock {
   std::vector<double> rows;
 };

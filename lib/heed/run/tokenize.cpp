@@ -462,8 +462,13 @@ void train_truecaser(const TokenizeOptions& options, const LineConverter& conver
                            }
                            progress.advance(lines);
                          }});
+  const std::string model = learner.text();
+  if (model.empty())
+    log.warn(
+        "the truecase model is empty, and --truecase will refuse it: the text has no word behind the start of a "
+        "sentence");
   OutputFile file(options.train_truecaser);
-  file.stream() << learner.text();
+  file.stream() << model;
   file.commit();
 }
 

@@ -60,8 +60,8 @@ char32_t fold(char32_t c) {
   }
 }
 
-/// Returns all characters of `text` in the span `span` except white space. If `escaped` is true, a Moses entity such as
-/// &quot; counts as one character.
+/// Returns all characters of `text` in the span `span` except spaces (U+0020). If `escaped` is true, a Moses entity
+/// such as &quot; counts as one character.
 std::vector<Unit> units_of(std::string_view text, ByteSpan span, bool escaped) {
   text = text.substr(0, span.end);
   std::vector<Unit> units;
@@ -75,9 +75,13 @@ std::vector<Unit> units_of(std::string_view text, ByteSpan span, bool escaped) {
       }
     }
     const char32_t c = decode_utf8(text, at);
-    if (!is_in(c, char_class::space)) units.push_back({fold(c), {start, at}});
+    if (c != ' ') units.push_back({fold(c), {start, at}});
   }
   return units;
+}
+
+bool is_white_space(const Unit& unit) {
+  return is_in(unit.folded, char_class::space);
 }
 
 /// Pairs equal characters of two texts `a` and `b`. The pairs are in order: if (i, j) and (k, l) are pairs and i < k,
@@ -202,7 +206,12 @@ TokenOffsets::TokenOffsets(std::string_view raw, std::string_view tokens, bool e
 }
 
 void TokenOffsets::align(std::string_view raw, ByteSpan place, std::string_view tokens, ByteSpan token, bool escaped) {
-  const std::vector<Unit> from = units_of(raw, place, false), to = units_of(tokens, token, escaped);
+  std::vector<Unit> from = units_of(raw, place, false);
+  const std::vector<Unit> to = units_of(tokens, token, escaped);
+  // If white space only separates the tokens, no white space is aligned. If it is also part of tokens, such as a
+  // no-break space, all white space of the raw line except spaces takes part.
+  const bool in_tokens = std::any_of(to.begin(), to.end(), is_white_space);
+  if (!in_tokens) std::erase_if(from, is_white_space);
   const std::vector<std::ptrdiff_t> partners = Alignment(from, to).partners();
   origins_.reserve(origins_.size() + to.size());
   const auto bytes = [&](std::ptrdiff_t i) { return from[static_cast<std::size_t>(i)].bytes; };
@@ -219,8 +228,13 @@ void TokenOffsets::align(std::string_view raw, ByteSpan place, std::string_view 
     while (end < to.size() && partners[end] < 0) ++end;
     const std::ptrdiff_t after = end < to.size() ? partners[end] : static_cast<std::ptrdiff_t>(from.size());
     const std::size_t inserted = before >= 0 ? bytes(before).end : place.begin;
+    // White space at the ends of the replaced text only separates it from other text.
+    std::ptrdiff_t first = before + 1, last = after - 1;
+    const auto is_separator = [&](std::ptrdiff_t i) { return is_white_space(from[static_cast<std::size_t>(i)]); };
+    while (first <= last && !is_white_space(to[j]) && is_separator(first)) ++first;
+    while (first <= last && !is_white_space(to[j]) && is_separator(last)) --last;
     const ByteSpan replaced =
-        after - before > 1 ? ByteSpan{bytes(before + 1).begin, bytes(after - 1).end} : ByteSpan{inserted, inserted};
+        first <= last ? ByteSpan{bytes(first).begin, bytes(last).end} : ByteSpan{inserted, inserted};
     for (; j < end; ++j) origins_.push_back({to[j].bytes, replaced});
   }
 }

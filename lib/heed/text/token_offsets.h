@@ -13,11 +13,11 @@ namespace heed {
 /// `&quot; Hi , &quot; he said`; the token `&quot;` comes from byte 0 and the token `Hi` from bytes 1 and 2.
 ///
 /// The tokeniser does not say what it changed, so TokenOffsets compares the raw line with the line of tokens
-/// afterwards: it aligns the characters of the two lines, white space left out. The alignment is a shortest edit script
-/// (Myers 1986, "An O(ND) difference algorithm and its variations"). The search for edits starts anew after each longer
-/// run of equal characters, so that the time grows in proportion to the length of the line. Upper and lower case,
-/// full-width and half-width forms, and different shapes of quotes and dashes count as equal. A character that replaces
-/// other text (an entity, a ligature) comes from all of the text that was replaced.
+/// afterwards: it aligns the characters of the two lines, without the white space between tokens. The alignment is a
+/// shortest edit script (Myers 1986, "An O(ND) difference algorithm and its variations"). The search for edits starts
+/// anew after each longer run of equal characters, so that the time grows in proportion to the length of the line.
+/// Upper and lower case, full-width and half-width forms, and different shapes of quotes and dashes count as equal. A
+/// character that replaces other text (an entity, a ligature) comes from all of the text that was replaced.
 class TokenOffsets {
  public:
   /// Aligns the characters of the line of tokens `tokens` with the characters of the raw line `raw`. `raw` may hold
