@@ -159,6 +159,7 @@ void CorpusCounter::count(CountedBlock& block, int thread) {
         for (; s < statistics_.systems(); ++s)
           counter.count(block.hypotheses(i)[s], row.subspan(statistics_.offset(s, m), plan_.metrics[m]->width()));
       } catch (const SegmentError& error) {
+        block.rows.resize(i * width());
         throw plan_.locate(error, block, i, s);
       }
     }

@@ -12,7 +12,8 @@
 namespace heed {
 namespace {
 
-/// A block of segments (lines of the corpus) with the score of each segment and the report lines about them.
+/// A block of segments (lines of the corpus) with the score of each segment and the report lines about them. If a
+/// segment has a mistake, such as a broken tree, there are scores and report lines only for the segments before it.
 struct ScoredBlock : SegmentBlock {
   std::vector<double> scores;
   std::string report;
@@ -34,7 +35,7 @@ void score_lines(const BleuPlan& plan, Segments& segments,
   };
   const auto take = [&](ScoredBlock& block) {
     out << block.report;
-    for (std::size_t i = 0; i < block.size(); ++i)
+    for (std::size_t i = 0; i < block.scores.size(); ++i)
       threshold.check(block.scores[i],
                       [&] { return segments.system_name(0) + ":" + std::to_string(block.line_number(i)) + ": "; });
   };
@@ -141,13 +142,13 @@ void score_worst(const BleuPlan& plan, Segments& segments, std::ostream& out) {
   // A heap of the lines with the worst scores so far; the best of these lines is at the front.
   std::vector<Line> worst;
   const auto work = [&](Block& block, int thread) {
-    counter.count(block, thread);
     block.scores.clear();
+    counter.count(block, thread);
     for (std::size_t i = 0; i < block.size(); ++i)
       block.scores.push_back(metric.score(std::span(block.rows).subspan(i * counter.width(), metric.width())));
   };
   run_segment_pipeline<Block>(plan, segments, work, [&](Block& block) {
-    for (std::size_t i = 0; i < block.size(); ++i) {
+    for (std::size_t i = 0; i < block.scores.size(); ++i) {
       Line line{block.scores[i], block.line_number(i), {}, {}};
       if (worst.size() == most && !before(line, worst.front())) continue;
       line.hypothesis = block.hypotheses(i)[0];
@@ -193,12 +194,13 @@ void score_evalb_table(const BleuPlan& plan, Segments& segments, std::ostream& o
   run_segment_pipeline<CountedBlock>(
       plan, segments, [&](CountedBlock& block, int thread) { counter.count(block, thread); },
       [&](CountedBlock& block) {
-        for (std::size_t i = 0; i < block.size(); ++i) {
+        for (std::size_t i = 0; i < block.rows.size() / sums.size(); ++i) {
           const auto row = std::span<const double>(block.rows).subspan(i * sums.size(), sums.size());
           out << evalb_table_row(block.line_number(i), EvalbMetric::statistics(row));
           for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += row[k];
         }
-      });
+      },
+      [&] { out.flush(); });
   out << evalb_table_summary(EvalbMetric::statistics(sums), plan.evalb.cutoff);
 }
 
