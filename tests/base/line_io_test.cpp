@@ -1,11 +1,14 @@
 #include "heed/base/line_io.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "heed/base/streams.h"
 
@@ -176,6 +179,27 @@ TEST_CASE("ready() tells whether a whole line is there, without waiting") {
   CHECK(line == "two");
   CHECK(!reader.next(line));
   CHECK(reader.line_number() == 2);
+}
+
+TEST_CASE("a pipe that another program has made non-blocking is read and written as any other") {
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_NONBLOCK) == 0);
+  const std::string text = std::string(300000, 'a') + "\n";  // more than the pipe holds
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    FdStreamBuf buffer(ends[1], "out", true);
+    std::ostream out(&buffer);
+    out.exceptions(std::ios::badbit);
+    CHECK_NOTHROW(out << text << std::flush);
+  });
+  FdStreamBuf buffer(ends[0], "in", true);
+  std::istream in(&buffer);
+  LineReader reader(in, "in");
+  std::string line;
+  CHECK(reader.next(line));
+  CHECK(line.size() == text.size() - 1);
+  writer.join();
+  CHECK(!reader.next(line));
 }
 
 TEST_CASE("a byte-order mark at the start is no text, and said once; in the middle it is text") {

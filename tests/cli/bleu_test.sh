@@ -84,6 +84,16 @@ printf '(S (NP a))\n(S (NP b)\n(S (NP c))\n' >broken3
 expect 1 100.0 'bleu: broken3:2:1: this bracket is never closed (*' "$bleu" gold3 -m evalb -sl -b -i broken3
 expect 1 '' "bleu: trees:2:32: the word 'rains' is 'snows' in the gold tree (--on-bad-tree *)" \
   bash -c "sed 's/rains/snows/' gold | '$bleu' - -m evalb -i trees"
+# Scores of single trees end before such a tree, also where it is the first one.
+for mode in -sl '--worst 1' --evalb-table; do
+  # shellcheck disable=SC2086
+  expect 1 '*' 'bleu: broken:1:15: this word stands beside brackets (*' "$bleu" gold -m evalb $mode -i broken
+done
+sed 's/rains/snows/' gold >snows
+expect 1 'evalb|*= 33.3 *sentences = 1 errors = 0 skipped = 0)' "bleu: trees:2:32: the word 'rains' is *" "$bleu" snows -m evalb -sl -i trees
+expect 1 '' "bleu: trees:2:32: the word 'rains' is *" "$bleu" snows -m evalb --worst 1 -i trees
+expect 1 $'  Sent.*\n   1    4    0   33.33  33.33     1      3    3      1      3     3   100.00' "bleu: trees:2:32: the word 'rains' is *" \
+  "$bleu" snows -m evalb --evalb-table -i trees
 expect 1 '' 'bleu: prm:1: evalb has no parameter *' bash -c "echo DELETE x >prm; '$bleu' gold -m evalb --evalb-params prm -i trees"
 expect 1 '' "bleu: prm:1: '-3' is no whole number *" bash -c "echo CUTOFF_LEN -3 >prm; '$bleu' gold -m evalb --evalb-params prm -i trees"
 expect 2 '' 'bleu: evalb compares with one gold tree (give one REF)' "$bleu" gold gold -m evalb -i trees

@@ -124,6 +124,9 @@ expect 0 $'\n-*' '' bash -c "printf '\nmy pictures/c.png\n' | '$translate' -q -m
 printf 'my pictures/c.png\nmy pictures/a b.png\n' >list
 printf 'ice\nno bear\n' >wrong
 expect 1 '-*' "translate: wrong:2: 'no bear' *" "$translate" -q -m two.h5 -i list --score wrong
+# A message is whole also if it quotes a NUL, and no escape sequence in it reaches the terminal.
+printf 'ice\nno\0 \033bear\n' >wrong
+expect 1 '-*' $'translate: wrong:2: \'no\xe2\x90\x80 \xe2\x90\x9bbear\' is no label of two.h5' "$translate" -q -m two.h5 -i list --score wrong
 
 # What the options cannot mean.
 expect 2 '' "train: --trees: has no use with images*" "$train" --trees x --task vit -m x.h5

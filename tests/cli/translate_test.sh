@@ -48,6 +48,8 @@ expect 2 '' 'translate: needs a model: -m MODEL.h5 (train makes one)' "$translat
 expect 1 '' 'translate: missing.h5: cannot open: No such file or directory' "$translate" -m missing.h5 -i source
 expect 1 '' 'translate: vocab: is a vocabulary, not a checkpoint (train -v vocab makes a checkpoint with it)' "$translate" -m vocab -i source
 expect 1 '' 'translate: source: is not a heed checkpoint: not an HDF5 file (checkpoints are made by train)' "$translate" -m source -i source
+expect 1 '' 'translate: /dev/stdin: is not a regular file, and a checkpoint cannot come from a pipe (name a file)' \
+  bash -c "cat m.h5 | '$translate' -m /dev/stdin -i source"
 expect 2 '' "translate: --models: 'source' is not a checkpoint (text to translate is given with -i source or < source)" "$translate" -m m.h5 source
 head -c 3000 m.h5 >cut.h5
 expect 1 '' 'translate: cut.h5: *' "$translate" -m cut.h5 -i source

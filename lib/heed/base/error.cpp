@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "heed/base/terminal.h"
+
 namespace heed {
 
 std::string Position::text() const {
@@ -13,7 +15,9 @@ std::string Position::text() const {
   return out;
 }
 
-Error::Error(const Position& where, const std::string& message) : std::runtime_error(where.text() + ": " + message) {}
+Error::Error(const std::string& message) : std::runtime_error(visible_controls(message)) {}
+
+Error::Error(const Position& where, const std::string& message) : Error(where.text() + ": " + message) {}
 
 Error LineError::at(const std::string& file, std::int64_t number, std::string_view line) const {
   if (column_ == 0) return Error({file, number}, what());

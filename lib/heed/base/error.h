@@ -20,10 +20,11 @@ struct Position {
 };
 
 /// The exception for bad data or a failure at run time: the tool ends with exit status 1. The message says what is
-/// wrong and, in brackets, what the user can do.
+/// wrong and, in brackets, what the user can do. Control characters of quoted data are made visible, because a message
+/// ends at a NUL, and a terminal obeys escape sequences.
 class Error : public std::runtime_error {
  public:
-  explicit Error(const std::string& message) : std::runtime_error(message) {}
+  explicit Error(const std::string& message);
   Error(const Position& where, const std::string& message);
 
   static constexpr int exit_code = 1;

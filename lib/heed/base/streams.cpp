@@ -130,6 +130,17 @@ std::string without_links(const std::string& path) {
   throw Error(Position{path}, "cannot be written: too many levels of symbolic links");
 }
 
+/// Tells, after a read or write of `fd` that has failed, whether to try again: a signal has interrupted it, or another
+/// program that has the same pipe or terminal open has made it non-blocking. In the second case, waits until `fd` is
+/// ready for `events` (see poll()).
+bool should_try_again(int fd, short events) {
+  if (errno == EINTR) return true;
+  if (errno != EAGAIN) return false;
+  pollfd ask{fd, events, 0};
+  ::poll(&ask, 1, -1);
+  return true;
+}
+
 /// Writes the contents of a file or a folder from the system's cache to the disk (fsync). Error messages call the file
 /// `name`. Some file systems cannot flush folders, so a folder that cannot be flushed is not an error.
 void flush_to_disk(const std::string& path, const std::string& name, bool folder) {
@@ -173,7 +184,7 @@ FdStreamBuf::int_type FdStreamBuf::underflow() {
   ssize_t got;
   do {
     got = ::read(fd_, buffer_.data(), buffer_.size());
-  } while (got < 0 && errno == EINTR);
+  } while (got < 0 && should_try_again(fd_, POLLIN));
   if (got < 0) throw Error(Position{name_}, "cannot read: " + errno_text());
   if (got == 0) return traits_type::eof();
   setg(buffer_.data(), buffer_.data(), buffer_.data() + got);
@@ -194,7 +205,7 @@ void FdStreamBuf::write_all() {
   while (at < pptr()) {
     const ssize_t put = ::write(fd_, at, static_cast<std::size_t>(pptr() - at));
     if (put < 0) {
-      if (errno == EINTR) continue;
+      if (should_try_again(fd_, POLLOUT)) continue;
       setp(buffer_.data(), buffer_.data() + buffer_.size());
       if (errno == EPIPE) throw ClosedPipe();
       throw Error(Position{name_}, "cannot write: " + errno_text());

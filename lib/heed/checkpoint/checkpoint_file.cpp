@@ -93,6 +93,8 @@ h5::File open_checkpoint(const std::string& path) {
   // open_input() throws the usual Error if the file is missing or unreadable.
   open_input(path);
   if (!looks_like_checkpoint(path)) {
+    if (std::error_code ignored; !std::filesystem::is_regular_file(path, ignored))
+      throw Error(Position{path}, "is not a regular file, and a checkpoint cannot come from a pipe (name a file)");
     if (starts_with(path, "heed-vocabulary "))
       throw Error(Position{path},
                   "is a vocabulary, not a checkpoint (train -v " + path + " makes a checkpoint with it)");

@@ -12,7 +12,8 @@
 namespace heed {
 namespace {
 
-/// A block of segments (lines of the corpus) with the score of each segment and the report lines about them.
+/// A block of segments (lines of the corpus) with the score of each segment and the report lines about them. If a
+/// segment has a mistake, such as a broken tree, there are scores and report lines only for the segments before it.
 struct ScoredBlock : SegmentBlock {
   std::vector<double> scores;
   std::string report;
@@ -199,7 +200,8 @@ void score_evalb_table(const BleuPlan& plan, Segments& segments, std::ostream& o
           out << evalb_table_row(block.line_number(i), EvalbMetric::statistics(row));
           for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += row[k];
         }
-      });
+      },
+      [&] { out.flush(); });
   out << evalb_table_summary(EvalbMetric::statistics(sums), plan.evalb.cutoff);
 }
 

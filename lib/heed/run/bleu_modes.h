@@ -96,6 +96,8 @@ class CorpusCounter {
   explicit CorpusCounter(const BleuPlan& plan);
 
   std::size_t width() const { return statistics_.row_width(); }
+  /// Fills block.rows. Throws Error when a segment has a mistake, such as a broken tree; block.rows then has only the
+  /// segments before it.
   void count(CountedBlock& block, int thread);
 
  private:
