@@ -98,7 +98,7 @@ HWY_INLINE void attend_all_forward(T* scratch, const AttentionArrays<T>* arrays,
     prefetch_operands(a, next);
     if (next) {
       prefetch_rows(out + next->out_at, next->queries, d, a.width);
-      if (weights) prefetch_rows(weights + next->weights_at, 1, next->queries * next->keys, 0);
+      if (weights) prefetch_array(weights + next->weights_at, next->queries * next->keys);
     }
     transpose_scaled(head.key, a.key_stride, head.keys, d, scale, zeros, keys_transposed + first, stride);
     for (std::int64_t begin = 0; begin < head.queries; begin += kAttentionQueryBlock) {
