@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "heed/base/error.h"
-
 using namespace heed;
 
 TEST_CASE("shading follows the choice, the terminal and its variables") {
@@ -36,13 +34,6 @@ TEST_CASE("with ASCII, marks and characters that stand for others are ASCII, but
   CHECK(visible_token("\u2581né") == "\u2581né");
   CHECK(visible_token("a b\t\x1b\u202E\uFFFD", true) == "a_b????");
   CHECK(visible_text("a b\t\u2581", true) == "a b?_");
-}
-
-TEST_CASE("control characters in messages are visible") {
-  CHECK(visible_controls(std::string_view("a\0b\x1b[31m\r\x7f", 10)) == "a\u2400b\u241B[31m\u240D\u2421");
-  CHECK(visible_controls("a\tb\nn\u00e9\u00a0\xff") == "a\tb\nn\u00e9\u00a0\xff");
-  CHECK(Error({"a\x1b", 2}, std::string("'\0' is no label", 15)).what() ==
-        std::string("a\u241B:2: '\u2400' is no label"));
 }
 
 TEST_CASE("padding counts terminal columns") {

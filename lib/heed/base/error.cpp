@@ -4,9 +4,27 @@
 #include <cerrno>
 #include <system_error>
 
-#include "heed/base/terminal.h"
-
 namespace heed {
+namespace {
+
+/// Returns a message with the Unicode symbols (U+2400 and following) for the control characters of ASCII, except for
+/// line feeds and TABs. All other bytes stay as they are. (The module for MPI consists of this file and one other, so
+/// that nothing of heed's own can be called here.)
+std::string visible_controls(std::string_view message) {
+  std::string out;
+  for (const char c : message) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte == 0x7F)
+      out += "\u2421";
+    else if (byte < 0x20 && c != '\n' && c != '\t')
+      (out += "\xE2\x90") += static_cast<char>(0x80 + byte);  // U+2400 + byte in UTF-8
+    else
+      out += c;
+  }
+  return out;
+}
+
+}  // namespace
 
 std::string Position::text() const {
   std::string out = file;

@@ -16,11 +16,6 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-/// Returns the Unicode symbol for a control character of ASCII.
-char32_t control_symbol(char32_t c) {
-  return c == 0x7F ? 0x2421 : 0x2400 + c;
-}
-
 bool is_format_character(char32_t c) {
   return c == 0xAD || c == 0x61C || (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) ||
          (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF;
@@ -39,7 +34,7 @@ std::string visible(std::string_view text, std::string_view space, bool ascii) {
     else if (ascii && (control || format || c == kReplacementCharacter))
       out += '?';
     else if (control)
-      append_utf8(out, control_symbol(c));
+      append_utf8(out, c == 0x7F ? 0x2421 : 0x2400 + c);
     else if (format)
       append_utf8(out, kReplacementCharacter);
     else
@@ -89,18 +84,6 @@ std::string visible_token(std::string_view token, bool ascii) {
 
 std::string visible_text(std::string_view text, bool ascii) {
   return visible(text, " ", ascii);
-}
-
-std::string visible_controls(std::string_view message) {
-  std::string out;
-  for (const char c : message) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7F)
-      append_utf8(out, control_symbol(byte));
-    else
-      out += c;
-  }
-  return out;
 }
 
 std::string pad_left(std::string_view text, int width) {

@@ -45,10 +45,6 @@ std::string visible_token(std::string_view token, bool ascii = false);
 /// visible_token() does, but spaces stay spaces.
 std::string visible_text(std::string_view text, bool ascii = false);
 
-/// Returns a message with the Unicode symbols for the control characters of ASCII, except for line feeds and TABs. All
-/// other bytes stay as they are.
-std::string visible_controls(std::string_view message);
-
 /// Returns the text with spaces before it, so that it takes `width` terminal columns if it is not wider.
 std::string pad_left(std::string_view text, int width);
 
