@@ -1,7 +1,6 @@
 #include "heed/base/temporary_name.h"
 
 #include <sys/stat.h>
-
 #include <unistd.h>
 
 #include <cerrno>

@@ -164,11 +164,10 @@ void check_options(const TranslateOptions& options, const Translator& translator
 }
 
 std::string file_of_resume(const FieldList& fields, const std::string& path) {
-  const std::vector<std::string> output = fields.find("output")->get_text();
-  if (fields.find("resume")->get_text().front() == "false" || output.empty() || output.front().empty() ||
-      output.front() == "-" || is_special(output.front()))
-    return "";
-  return is_same_path(path, partial_file(output.front())) ? "the unfinished output of --resume" : "";
+  const std::string output = fields.find("output")->get_text().front();
+  const bool resumes = fields.find("resume")->get_text().front() == "true";
+  if (!resumes || output.empty() || output == "-" || is_special(output)) return "";
+  return is_same_path(path, partial_file(output)) ? "the unfinished output of --resume" : "";
 }
 
 }  // namespace heed

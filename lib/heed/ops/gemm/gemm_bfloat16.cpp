@@ -100,7 +100,7 @@ __m512i load_two(const Bfloat16* x, const Bfloat16* y, std::int64_t count) {
 
 /// Makes a tile, 16 rows of 16 pairs of bfloat16 numbers, from up to 16 stored rows of x. Row r of the tile holds the
 /// pairs of neighbours in row r of x. `rows` and `columns` are the numbers of rows and columns that x has from this
-/// address on; zeros fill the rest of the tile, which is empty with `whole`. Calls put(r, row) for each row.
+/// address on. With `whole`, they fill the tile; otherwise zeros fill the rest. Calls put(r, row) for each row.
 template <bool whole, class X, class Put>
 void tile_of_rows(const X* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, Put put) {
 #pragma GCC unroll 16
@@ -110,7 +110,7 @@ void tile_of_rows(const X* x, std::int64_t stride, std::int64_t rows, std::int64
 
 /// Makes a tile, 16 rows of 16 pairs of bfloat16 numbers, from up to 32 stored rows of x. Row p of the tile holds pairs
 /// of numbers that lie one above the other in the rows 2p and 2p + 1 of x. `rows` and `columns` are the numbers of rows
-/// and columns that x has from this address on; zeros fill the rest of the tile, which is empty with `whole`. Calls
+/// and columns that x has from this address on. With `whole`, they fill the tile; otherwise zeros fill the rest. Calls
 /// put(p, row) for each row.
 template <bool whole, class X, class Put>
 void tile_of_row_pairs(const X* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, Put put) {
