@@ -52,8 +52,12 @@ namespace {
 // A tile is the square of 32-bit words that the CPU multiplies at once: kSide rows of kSide words, kTile words in all.
 // A word holds two bfloat16 numbers, so a tile spans kDepth numbers along k, the dimension over which a product sums.
 constexpr std::int64_t kSide = 16, kDepth = 32, kTile = kSide * kSide;
-// The number of rows and columns of a block of C, the part of C that is computed at a time: 2 x 2 tiles.
+// The number of rows and columns of a block of 2 x 2 tiles of C, which AMX computes at a time.
 constexpr std::int64_t kBlock = 2 * kSide;
+// The number of rows of C that AVX-512 computes at a time.
+constexpr int kBlockRows = 8;
+// The number of bytes in a line of the cache.
+constexpr std::int64_t kLine = 64;
 
 /// Returns how many tiles, each `tile` elements long, are needed to cover `size` elements.
 std::int64_t tiles_over(std::int64_t size, std::int64_t tile) {
@@ -228,11 +232,6 @@ const std::uint32_t* make_tiles(const Stored<X>& stored, std::uint32_t* tiles) {
   return tiles;
 }
 
-/// A range of columns of C, begin ... end - 1.
-struct Columns {
-  std::int64_t begin, end;
-};
-
 /// A product C = alpha A B + beta C, where A and B are rounded to bfloat16 and laid out in tiles; or, where `finish` is
 /// not null, C = f(A B + bias), with alpha 1 and beta 0.
 struct Product {
@@ -248,61 +247,68 @@ struct Product {
   /// Whether C is stored as bfloat16, and `c` is not used.
   bool is_rounded() const { return finish && finish->rounded; }
 
-  /// Stores the sums of `count` rows of a block of C, which begins in row i and column j: kBlock sums for each row. The
-  /// sums of columns that C does not have are left out. With `whole`, C has all of them, and no store has a mask: where
-  /// the memory is not in the cache, stores with a mask take longer, even if the mask selects everything.
-  template <bool whole, int count>
-  [[gnu::always_inline]] void store(std::int64_t i, std::int64_t j, __m512 (&sums)[count][2]) const {
-    const __mmask16 left_mask = first(whole ? kSide : n - j), right_mask = first(whole ? kSide : n - j - kSide);
+  /// Stores the sums of `rows` rows of a block of C, which begins in row i and column j: `vectors` vectors of sums for
+  /// each row. The sums of columns that C does not have are left out. With `whole`, C has all of them, and no store has
+  /// a mask: where the memory is not in the cache, stores with a mask take longer, even if the mask selects everything.
+  template <bool whole, int rows, int vectors>
+  [[gnu::always_inline]] void store(std::int64_t i, std::int64_t j, __m512 (&sums)[rows][vectors]) const {
+    // Calls body(sum, column, at, mask) for each vector of sums, which belongs to `column` and the columns after it,
+    // and to the elements of C from `at` on. The calls are unrolled, so that the sums stay in the CPU's vectors.
+    const auto for_each = [&](auto body) {
 #pragma GCC unroll 16
-    for (int row = 0; row < count; ++row) {
-      auto& [left, right] = sums[row];
-      const std::int64_t at = (i + row) * stride + j;
-      if (finish) {
-        if (finish->bias) {
-          left = _mm512_add_ps(left, _mm512_maskz_loadu_ps(left_mask, finish->bias + j));
-          right = _mm512_add_ps(right, _mm512_maskz_loadu_ps(right_mask, finish->bias + j + kSide));
+      for (int row = 0; row < rows; ++row)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) {
+          const std::int64_t column = j + v * kSide;
+          body(sums[row][v], column, (i + row) * stride + column, first(whole ? kSide : n - column));
         }
-        if (finish->relu) {
-          left = _mm512_max_ps(left, _mm512_setzero_ps());
-          right = _mm512_max_ps(right, _mm512_setzero_ps());
-        }
-        if (finish->rounded) {
-          const __mmask32 mask = left_mask | static_cast<__mmask32>(right_mask) << kSide;
-          _mm512_mask_storeu_epi16(finish->rounded + at, mask, rounded(left, right));
-          continue;
-        }
-      } else {
-        left = _mm512_mul_ps(_mm512_set1_ps(alpha), left);
-        right = _mm512_mul_ps(_mm512_set1_ps(alpha), right);
-        if (beta != 0) {
-          left = _mm512_fmadd_ps(_mm512_set1_ps(beta), _mm512_maskz_loadu_ps(left_mask, c + at), left);
-          right = _mm512_fmadd_ps(_mm512_set1_ps(beta), _mm512_maskz_loadu_ps(right_mask, c + at + kSide), right);
-        }
-      }
-      _mm512_mask_storeu_ps(c + at, left_mask, left);
-      _mm512_mask_storeu_ps(c + at + kSide, right_mask, right);
+    };
+    if (finish) {
+      const float* const bias = finish->bias;
+      Bfloat16* const to = finish->rounded;
+      if (bias)
+        for_each([&](__m512& sum, std::int64_t column, std::int64_t, __mmask16 mask) {
+          sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, bias + column));
+        });
+      if (finish->relu)
+        for_each(
+            [&](__m512& sum, std::int64_t, std::int64_t, __mmask16) { sum = _mm512_max_ps(sum, _mm512_setzero_ps()); });
+      if (to)
+        return for_each([&](__m512 sum, std::int64_t, std::int64_t at, __mmask16 mask) {
+          _mm256_mask_storeu_epi16(to + at, mask, reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(sum)));
+        });
+    } else {
+      if (alpha != 1)
+        for_each([&](__m512& sum, std::int64_t, std::int64_t, __mmask16) {
+          sum = _mm512_mul_ps(_mm512_set1_ps(alpha), sum);
+        });
+      if (beta != 0)
+        for_each([&](__m512& sum, std::int64_t, std::int64_t at, __mmask16 mask) {
+          sum = _mm512_fmadd_ps(_mm512_set1_ps(beta), _mm512_maskz_loadu_ps(mask, c + at), sum);
+        });
     }
+    for_each(
+        [&](__m512 sum, std::int64_t, std::int64_t at, __mmask16 mask) { _mm512_mask_storeu_ps(c + at, mask, sum); });
   }
 
-  /// Stores the sums `block`, `block_stride` numbers from row to row, of the block of C that begins in row i and column
-  /// j: at most `rows` rows and kBlock columns. No element outside of C is read or written.
+  /// Stores the sums `block`, of `rows` rows with `vectors` vectors each, of the block of C that begins in row i and
+  /// column j. `block_stride` is the number of sums from row to row. No element outside of C is read or written.
+  template <int vectors>
   void store_block(std::int64_t i, std::int64_t j, std::int64_t rows, const float* block,
                    std::int64_t block_stride) const {
     for (std::int64_t r = 0; r < std::min(m - i, rows); ++r) {
-      const float* const row = block + r * block_stride;
-      __m512 sums[1][2] = {
-          {_mm512_maskz_loadu_ps(first(n - j), row), _mm512_maskz_loadu_ps(first(n - j - kSide), row + kSide)}};
+      __m512 sums[1][vectors];
+      for (int v = 0; v < vectors; ++v) sums[0][v] = _mm512_loadu_ps(block + r * block_stride + v * kSide);
       store<false>(i + r, j, sums);
     }
   }
 
-  /// Requests the memory of the whole row of a block of C, for writing.
-  void prefetch_row(std::int64_t i, std::int64_t j) const {
-    const std::int64_t at = i * stride + j;
-    if (is_rounded()) return _mm_prefetch(reinterpret_cast<const char*>(finish->rounded + at), _MM_HINT_ET0);
-    _mm_prefetch(reinterpret_cast<const char*>(c + at), _MM_HINT_ET0);
-    _mm_prefetch(reinterpret_cast<const char*>(c + at + kSide), _MM_HINT_ET0);
+  /// Requests the memory of `count` numbers in row i of C, from column j on, for writing.
+  void prefetch_row(std::int64_t i, std::int64_t j, std::int64_t count) const {
+    const std::int64_t bytes = is_rounded() ? 2 : 4, at = (i * stride + j) * bytes;
+    const auto* const row =
+        is_rounded() ? reinterpret_cast<const char*>(finish->rounded) : reinterpret_cast<const char*>(c);
+    for (std::int64_t byte = 0; byte < count * bytes; byte += kLine) _mm_prefetch(row + at + byte, _MM_HINT_ET0);
   }
 
   /// Returns the address of the tiles that hold the 16 rows of A from `row` on; `row` is a multiple of 16.
@@ -313,67 +319,82 @@ struct Product {
   const std::uint32_t* b_tiles(std::int64_t column) const {
     return b + column / kSide * depth * kTile;
   }
-
-  /// Calls body(row, column, begin, end, columns) for every block of C, which begins at `row` and `column`, and for
-  /// every range begin ... end - 1 of the tiles along k, the dimension of the sums. A range has at most `most` tiles;
-  /// where k is 0, there is one call for each block, with an empty range. The calls are ordered so that A's tiles come
-  /// from the first-level cache and B's tiles from the second-level cache: consecutive calls run over the same few
-  /// `columns`, from left to right, before they go on with the next 32 rows. They do not run from top to bottom,
-  /// because writes to rows that lie a multiple of 4 kB apart slow each other down.
-  template <class Body>
-  void for_each_block(std::int64_t most, Body body) const {
-    constexpr std::int64_t kCachedPairs = std::int64_t{512} << 10 >> 2;
-    const std::int64_t step = std::max<std::int64_t>(1, std::min(most, depth));
-    const std::int64_t columns = std::max<std::int64_t>(1, kCachedPairs / (2 * step * kTile)) * kBlock;
-    for (std::int64_t first = 0; first < n; first += columns)
-      for (std::int64_t t = 0; t == 0 || t < depth; t += step)
-        for (std::int64_t i = 0; i < m; i += kBlock)
-          for (std::int64_t j = first; j < std::min(n, first + columns); j += kBlock)
-            body(i, j, t, std::min(depth, t + step), Columns{first, std::min(n, first + columns)});
-  }
 };
 
-/// Computes the product with AVX-512 BF16, whose instruction computes dot products of pairs: eight rows of a tile of A
-/// with two tiles of B (32 columns) at a time. `tiles_transposed` says whether each tile of A is stored transposed.
-template <bool tiles_transposed>
-void multiply_avx512(const Product& p) {
-  constexpr int kRows = 8;
+/// Returns for how many columns of C the tiles of B fit into half a megabyte of the second-level cache, with `tiles`
+/// tiles along k: a multiple of `unit`, and at least that many.
+std::int64_t cached_columns(std::int64_t tiles, std::int64_t unit) {
+  constexpr std::int64_t kCachedWords = std::int64_t{512} << 10 >> 2;
+  return std::max<std::int64_t>(1, kCachedWords * kSide / (std::max<std::int64_t>(1, tiles) * kTile * unit)) * unit;
+}
+
+/// Computes a block of C with AVX-512 BF16, whose instruction computes dot products of pairs: kBlockRows rows from row
+/// i on, and `vectors` tiles of B (16 columns each) from column j on. `tiles_transposed` says whether each tile of A is
+/// stored transposed.
+template <bool tiles_transposed, int vectors>
+void multiply_block_avx512(const Product& p, std::int64_t i, std::int64_t j) {
   // The number of words in a tile of A from one row of A to the next, and from one pair of a row to the next.
   constexpr std::int64_t kNextRow = tiles_transposed ? 1 : kSide, kNextPair = tiles_transposed ? kSide : 1;
-  // The number of words from a tile to the tile of the next 16 rows of A, or of the next 16 columns of B.
-  const std::int64_t next = p.depth * kTile;
-  p.for_each_block(p.depth, [&](std::int64_t i, std::int64_t j, std::int64_t, std::int64_t, Columns) {
-    for (std::int64_t r = 0; r < std::min(p.m - i, kBlock); r += kRows) {
-      const std::uint32_t* a = p.a_tiles(i) + r / kSide * next + r % kSide * kNextRow;
-      const std::uint32_t* b = p.b_tiles(j);
-      const bool whole = p.m - i - r >= kRows && p.n - j >= kBlock;
-      if (whole)
-        for (int row = 0; row < kRows; ++row) p.prefetch_row(i + r + row, j);
-      __m512 sums[kRows][2];
-      for (auto& sum : sums) sum[0] = sum[1] = _mm512_setzero_ps();
-      // The pairs that fill up the last tile are left out.
-      for (std::int64_t pairs = tiles_over(p.k, 2); pairs > 0; pairs -= kSide, a += kTile, b += kTile)
-        for (std::int64_t k = 0; k < std::min(pairs, kSide); ++k) {
-          const auto b0 = reinterpret_cast<__m512bh>(_mm512_load_si512(b + k * kSide));
-          const auto b1 = reinterpret_cast<__m512bh>(_mm512_load_si512(b + next + k * kSide));
-          for (int row = 0; row < kRows; ++row) {
-            const auto word = static_cast<int>(a[row * kNextRow + k * kNextPair]);
-            const auto pair = reinterpret_cast<__m512bh>(_mm512_set1_epi32(word));
-            sums[row][0] = _mm512_dpbf16_ps(sums[row][0], pair, b0);
-            sums[row][1] = _mm512_dpbf16_ps(sums[row][1], pair, b1);
-          }
-        }
-      if (whole) {
-        p.store<true>(i + r, j, sums);
-      } else {
-        alignas(64) float block[kRows][kBlock];
-        for (int row = 0; row < kRows; ++row)
-          for (int half = 0; half < 2; ++half) _mm512_store_ps(&block[row][half * kSide], sums[row][half]);
-        p.store_block(i + r, j, kRows, &block[0][0], kBlock);
+  const std::int64_t next = p.depth * kTile;  // the number of words from a tile to the tile of the next 16 columns of B
+  const std::uint32_t* a = p.a_tiles(i / kSide * kSide) + i % kSide * kNextRow;
+  const std::uint32_t* b = p.b_tiles(j);
+  const bool whole = p.m - i >= kBlockRows && p.n - j >= vectors * kSide;
+  // Each step along k requests the memory of a row or more. Many requests at once would hold up the loads of tiles.
+  const std::int64_t step = whole ? tiles_over(kBlockRows, std::max<std::int64_t>(1, p.depth)) : 0;
+  std::int64_t requested = 0;
+  __m512 sums[kBlockRows][vectors];
+  for (auto& row : sums)
+    for (__m512& sum : row) sum = _mm512_setzero_ps();
+  // The pairs that fill up the last tile are left out.
+  for (std::int64_t pairs = tiles_over(p.k, 2); pairs > 0; pairs -= kSide, a += kTile, b += kTile) {
+    for (const std::int64_t end = std::min<std::int64_t>(kBlockRows, requested + step); requested < end; ++requested)
+      p.prefetch_row(i + requested, j, vectors * kSide);
+    for (std::int64_t k = 0; k < std::min(pairs, kSide); ++k) {
+      __m512bh columns[vectors];
+      for (int v = 0; v < vectors; ++v)
+        columns[v] = reinterpret_cast<__m512bh>(_mm512_load_si512(b + v * next + k * kSide));
+      for (int row = 0; row < kBlockRows; ++row) {
+        const auto word = static_cast<int>(a[row * kNextRow + k * kNextPair]);
+        const auto pair = reinterpret_cast<__m512bh>(_mm512_set1_epi32(word));
+        for (int v = 0; v < vectors; ++v) sums[row][v] = _mm512_dpbf16_ps(sums[row][v], pair, columns[v]);
       }
     }
-  });
+  }
+  if (whole) return p.store<true>(i, j, sums);
+  alignas(64) float block[kBlockRows][vectors * kSide];
+#pragma GCC unroll 16
+  for (int row = 0; row < kBlockRows; ++row)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) _mm512_store_ps(&block[row][v * kSide], sums[row][v]);
+  p.store_block<vectors>(i, j, kBlockRows, &block[0][0], vectors * kSide);
 }
+
+/// Computes the product with AVX-512 BF16, in blocks of eight rows and three tiles of B, whose 24 sums occupy most of
+/// the CPU's 32 vectors; where three tiles would leave a single one, in blocks of two tiles. The blocks are ordered so
+/// that A's tiles come from the first-level cache and B's tiles from the second-level cache: 32 rows of C are computed
+/// over some columns, from left to right, before the next 32 rows. The blocks do not run from top to bottom, because
+/// writes to rows that lie a multiple of 4 kB apart slow each other down.
+template <bool tiles_transposed>
+void multiply_avx512(const Product& p) {
+  const std::int64_t columns = cached_columns(p.depth, 6 * kSide);
+  for (std::int64_t first = 0; first < p.n; first += columns)
+    for (std::int64_t i = 0; i < p.m; i += kBlock)
+      for (std::int64_t j = first, end = std::min(p.n, first + columns); j < end;) {
+        const std::int64_t tiles = tiles_over(end - j, kSide);
+        const bool three = tiles == 3 || tiles > 4;
+        for (std::int64_t row = i; row < std::min(p.m, i + kBlock); row += kBlockRows)
+          if (three)
+            multiply_block_avx512<tiles_transposed, 3>(p, row, j);
+          else
+            multiply_block_avx512<tiles_transposed, 2>(p, row, j);
+        j += three ? 3 * kSide : 2 * kSide;
+      }
+}
+
+/// A range of columns of C, begin ... end - 1.
+struct Columns {
+  std::int64_t begin, end;
+};
 
 /// Requests the memory that the blocks after the present one need, a few cache lines in each step along k. Otherwise
 /// AMX, which multiplies a block in less than a microsecond, would wait for the memory of every new block.
@@ -417,8 +438,6 @@ class Prefetch {
   }
 
  private:
-  static constexpr std::int64_t kLine = 64;  // the number of bytes in a line of the cache
-
   std::int64_t c_step_;      // how many rows of the next block of C one step requests
   std::int64_t a_next_;      // the number of words from the tiles of 32 rows of A to those of the next 32 rows
   const char* c_ = nullptr;  // the next block of C; null where there is none
@@ -479,14 +498,23 @@ void multiply_block_amx(const Product& p, std::int64_t i, std::int64_t j, std::i
   _tile_stored(1, out + kSide, bytes);
   _tile_stored(2, out + kSide * stride, bytes);
   _tile_stored(3, out + kSide * stride + kSide, bytes);
-  if (!in_place || (p.finish && end == p.depth)) p.store_block(i, j, kBlock, out, stride);
+  if (!in_place || (p.finish && end == p.depth)) p.store_block<2>(i, j, kBlock, out, stride);
 }
 
-/// Computes the product with AMX, the CPU's instructions that multiply whole tiles.
+/// Computes the product with AMX, the CPU's instructions that multiply whole tiles. The blocks of C have the order of
+/// multiply_avx512(), but the product goes over k, the dimension of the sums, in ranges of at most kMostTiles tiles.
+/// Where k is 0, there is one call for each block, with an empty range.
 void multiply_amx(const Product& p) {
   _tile_loadconfig(&kTileShapes);
-  p.for_each_block(kMostTiles, [&p](std::int64_t i, std::int64_t j, std::int64_t begin, std::int64_t end,
-                                    Columns columns) { multiply_block_amx(p, i, j, begin, end, columns); });
+  const std::int64_t step = std::clamp<std::int64_t>(p.depth, 1, kMostTiles);
+  const std::int64_t width = cached_columns(step, kBlock);
+  for (std::int64_t first = 0; first < p.n; first += width) {
+    const Columns columns{first, std::min(p.n, first + width)};
+    for (std::int64_t t = 0; t == 0 || t < p.depth; t += step)
+      for (std::int64_t i = 0; i < p.m; i += kBlock)
+        for (std::int64_t j = columns.begin; j < columns.end; j += kBlock)
+          multiply_block_amx(p, i, j, t, std::min(p.depth, t + step), columns);
+  }
   _tile_release();
 }
 
