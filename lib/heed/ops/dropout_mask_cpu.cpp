@@ -24,21 +24,57 @@ namespace hn = hwy::HWY_NAMESPACE;
 // elements, which take 16 random bits each, so 16 blocks.
 constexpr std::int64_t kGroupBlocks = 16, kGroupElements = 128;
 
-/// Multiplies each lane of `a` by `factor` and returns the high and the low 32 bits of each 64-bit product.
-template <class D, class V>
-HWY_INLINE void multiply_wide(D d, V a, std::uint32_t factor, V& high, V& low) {
-#if HWY_TARGET == HWY_SCALAR  // vectors of one lane have no operations on even and odd lanes
-  const std::uint64_t product = std::uint64_t{hn::GetLane(a)} * factor;
-  high = hn::Set(d, static_cast<std::uint32_t>(product >> 32));
-  low = hn::Set(d, static_cast<std::uint32_t>(product));
+/// The keys of the ten rounds of the random generator Philox4x32-10 (see base/random.h), two words for each round.
+struct RoundKeys {
+  std::uint32_t first[10], second[10];
+
+  explicit RoundKeys(const std::uint32_t* key) {
+    for (std::uint32_t r = 0; r < 10; ++r) {
+      first[r] = key[0] + r * 0x9E3779B9;
+      second[r] = key[1] + r * 0xBB67AE85;
+    }
+  }
+};
+
+#if HWY_TARGET == HWY_SCALAR  // vectors of one lane: one block at a time
+
+/// Draws 128 elements of a dropout mask, one byte each, from 16 blocks of Philox4x32-10, of which the first has the
+/// number `block`. Each 32-bit word of a block decides two elements by 16 random bits each: the byte of an element is 1
+/// (kept) where the 16 bits, read as a number, are at least `threshold`, and otherwise 0 (dropped). `threshold` is from
+/// 1 to 65536.
+void fill_group(const RoundKeys& keys, const std::uint32_t* counter, std::uint32_t block, std::uint32_t threshold,
+                std::uint8_t* HWY_RESTRICT kept) {
+  for (std::uint32_t i = 0; i < kGroupBlocks; ++i) {
+    const auto words = philox({keys.first[0], keys.second[0]}, {block + i, counter[1], counter[2], counter[3]});
+    for (std::uint32_t word = 0; word < 4; ++word) {
+      std::uint8_t* const to = kept + 2 * i + 32 * word;
+      to[0] = (words[word] & 0xFFFF) >= threshold;
+      to[1] = (words[word] >> 16) >= threshold;
+    }
+  }
+}
+
 #else
-  const hn::RepartitionToWide<D> wide;
-  const auto f = hn::Set(d, factor);
-  const auto even = hn::MulEven(a, f);
-  const auto odd = hn::MulEven(hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(wide, a))), f);
-  high = hn::OddEven(hn::BitCast(d, odd), hn::BitCast(d, hn::ShiftRight<32>(even)));
-  low = hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(odd)), hn::BitCast(d, even));
-#endif
+
+/// One block of the random generator for each 64-bit lane: its four 32-bit words are the lower halves of the lanes. The
+/// upper halves are not used, and hold anything.
+template <class V>
+struct Blocks {
+  V words[4];
+};
+
+/// Computes round number r of Philox4x32-10.
+template <class D, class V>
+HWY_INLINE void compute_round(D d, Blocks<V>& blocks, const RoundKeys& keys, int r) {
+  const hn::RepartitionToNarrow<D> halves;
+  const auto multiply = [&](V a, std::uint32_t factor)
+                            HWY_ATTR { return hn::MulEven(hn::BitCast(halves, a), hn::Set(halves, factor)); };
+  auto& [c0, c1, c2, c3] = blocks.words;
+  const V product0 = multiply(c0, 0xD2511F53), product2 = multiply(c2, 0xCD9E8D57);
+  c0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(product2), c1), hn::Set(d, keys.first[r]));
+  c1 = product2;
+  c2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(product0), c3), hn::Set(d, keys.second[r]));
+  c3 = product0;
 }
 
 /// Decides which elements dropout keeps. Each 32-bit word of `words` decides two elements by 16 random bits each. For
@@ -46,11 +82,6 @@ HWY_INLINE void multiply_wide(D d, V a, std::uint32_t factor, V& high, V& low) {
 /// the byte 0 (dropped). `threshold` is from 1 to 65536.
 template <class D, class V>
 HWY_INLINE void store_kept(D, V words, std::uint32_t threshold, std::uint8_t* to) {
-#if HWY_TARGET == HWY_SCALAR  // a vector of one 32-bit lane cannot be taken as two lanes of 16 bits
-  const std::uint32_t word = hn::GetLane(words);
-  to[0] = (word & 0xFFFF) >= threshold;
-  to[1] = (word >> 16) >= threshold;
-#else
   const hn::RepartitionToNarrow<D> halves;
   const hn::RebindToSigned<decltype(halves)> halves_signed;
   const auto limit = hn::Set(halves, static_cast<std::uint16_t>(threshold - 1));
@@ -58,47 +89,44 @@ HWY_INLINE void store_kept(D, V words, std::uint32_t threshold, std::uint8_t* to
   const auto kept = hn::Min(above, hn::Set(halves, std::uint16_t{1}));
   const hn::Rebind<std::uint8_t, decltype(halves)> bytes;
   hn::StoreU(hn::DemoteTo(bytes, hn::BitCast(halves_signed, kept)), bytes, to);
-#endif
 }
 
-/// Draws 128 elements of a dropout mask, one byte each, from 16 blocks of the random generator Philox4x32-10 (see
-/// base/random.h). Each lane of a vector computes one block; the first block has the number `block`.
-void fill_group(const std::uint32_t* key, const std::uint32_t* counter, std::uint32_t block, std::uint32_t threshold,
+/// Draws 128 elements of a dropout mask, one byte each, from 16 blocks of Philox4x32-10, of which the first has the
+/// number `block`. The blocks with even numbers are computed beside those with odd numbers, in vectors of their own.
+void fill_group(const RoundKeys& keys, const std::uint32_t* counter, std::uint32_t block, std::uint32_t threshold,
                 std::uint8_t* HWY_RESTRICT kept) {
   const hn::CappedTag<std::uint32_t, kGroupBlocks> d;
+  const hn::RepartitionToWide<decltype(d)> wide;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t lane = 0; lane < kGroupBlocks; lane += lanes) {
-    auto c0 = hn::Iota(d, block + static_cast<std::uint32_t>(lane));
-    auto c1 = hn::Set(d, counter[1]), c2 = hn::Set(d, counter[2]), c3 = hn::Set(d, counter[3]);
-    std::uint32_t key0 = key[0], key1 = key[1];
-    for (int round = 0; round < 10; ++round) {
-      auto high0 = c0, low0 = c0, high1 = c0, low1 = c0;
-      multiply_wide(d, c0, 0xD2511F53, high0, low0);
-      multiply_wide(d, c2, 0xCD9E8D57, high1, low1);
-      c0 = hn::Xor(hn::Xor(high1, c1), hn::Set(d, key0));
-      c1 = low1;
-      c2 = hn::Xor(hn::Xor(high0, c3), hn::Set(d, key1));
-      c3 = low0;
-      key0 += 0x9E3779B9;
-      key1 += 0xBB67AE85;
+    // Compilers make hn::Iota() of a variable number by number, which takes longer than this sum.
+    const auto first = hn::Set(d, block + static_cast<std::uint32_t>(lane));
+    const auto numbers = hn::BitCast(wide, hn::Add(first, hn::Iota(d, 0)));
+    const auto c1 = hn::Set(wide, counter[1]), c2 = hn::Set(wide, counter[2]), c3 = hn::Set(wide, counter[3]);
+    Blocks<decltype(hn::Zero(wide))> even = {{numbers, c1, c2, c3}}, odd = {{hn::ShiftRight<32>(numbers), c1, c2, c3}};
+    for (int r = 0; r < 10; ++r) {
+      compute_round(wide, even, keys, r);
+      compute_round(wide, odd, keys, r);
     }
-    store_kept(d, c0, threshold, kept + 2 * lane);
-    store_kept(d, c1, threshold, kept + 2 * lane + 32);
-    store_kept(d, c2, threshold, kept + 2 * lane + 64);
-    store_kept(d, c3, threshold, kept + 2 * lane + 96);
+    for (int word = 0; word < 4; ++word)
+      store_kept(d, hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(odd.words[word])), hn::BitCast(d, even.words[word])),
+                 threshold, kept + 2 * lane + 32 * word);
   }
 }
+
+#endif
 
 /// Draws a dropout mask of n elements in groups of 128; of the last group, only the elements below n are stored.
 void fill_mask(const std::uint32_t* key, const std::uint32_t* counter, std::uint32_t threshold, std::int64_t n,
                std::uint8_t* kept) {
+  const RoundKeys keys(key);
   std::uint32_t block = counter[0];
   std::int64_t i = 0;
   for (; i + kGroupElements <= n; i += kGroupElements, block += kGroupBlocks)
-    fill_group(key, counter, block, threshold, kept + i);
+    fill_group(keys, counter, block, threshold, kept + i);
   if (i == n) return;
   std::uint8_t last[kGroupElements];
-  fill_group(key, counter, block, threshold, last);
+  fill_group(keys, counter, block, threshold, last);
   std::copy_n(last, n - i, kept + i);
 }
 
