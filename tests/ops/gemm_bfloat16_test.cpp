@@ -216,30 +216,60 @@ TEST_CASE("bfloat16 products: bias, max(0, z) and rounding in the product, as in
   }
 }
 
-TEST_CASE("bfloat16 products: a left matrix that is laid out in parts") {
+TEST_CASE("bfloat16 products: a gradient that is laid out for two products, in parts") {
   if (!has_fast_bfloat16()) {
     MESSAGE("skipped: the instruction set has no bfloat16 products");
     return;
   }
-  for (const bool transposed : {false, true})
-    for (const std::int64_t k : {1, 32, 100, 256, 300}) {
-      CAPTURE(transposed);
-      CAPTURE(k);
-      const std::int64_t m = 40, n = 35;
-      const Numbers b = numbers(static_cast<std::size_t>(k * n), 2);
-      Numbers a(static_cast<std::size_t>(m * k)), whole(static_cast<std::size_t>(m * n)), in_parts = whole;
-      const GemmOperand<float> operand{a.data(), transposed ? m : k, transposed};
-      Arena arena;
-      // The numbers of A are there only when the parts are added.
-      Bfloat16LeftParts parts(arena, m, k, operand);
-      std::ranges::copy(numbers(a.size(), 1), a.begin());
-      for (std::int64_t begin = 0; begin < k; begin += 2 * Bfloat16LeftParts::kPart)
-        parts.add(begin, std::min(k, begin + 2 * Bfloat16LeftParts::kPart));
-      const Bfloat16Tiles right = bfloat16_tiles(arena, k, n, GemmOperand<float>{b.data(), n});
-      gemm_bfloat16(1, parts.operand(), right, 0, in_parts.data(), n);
-      gemm_bfloat16(1, bfloat16_left_operand(arena, m, k, operand), right, 0, whole.data(), n);
-      CHECK(in_parts == whole);
-    }
+  const std::int64_t n = 35;
+  for (const bool relu : {false, true})
+    for (const std::int64_t rows : {1, 32, 100, 256, 300})
+      for (const std::int64_t columns : {1, 16, 40, 64, 150}) {
+        CAPTURE(relu);
+        CAPTURE(rows);
+        CAPTURE(columns);
+        const auto size = static_cast<std::size_t>(rows * columns);
+        Numbers dy(size), sums(static_cast<std::size_t>(columns), 0.5F), expected_sums = sums;
+        std::vector<Bfloat16> kept(size);
+        Arena arena;
+        Bfloat16Gradient gradient(arena, rows, columns, dy.data(), relu ? kept.data() : nullptr);
+        // The numbers are there only when their rows are added.
+        std::ranges::copy(numbers(size, 1), dy.begin());
+        Numbers activations = numbers(size, 2);
+        for (float& y : activations) y = std::max(y, 0.0F);
+        convert_to_bfloat16(activations.data(), std::ssize(activations), kept.data());
+        Numbers dz = dy;
+        for (std::size_t i = 0; i < size; ++i)
+          if (relu && activations[i] == 0) dz[i] = 0;
+        for (std::int64_t r = 0; r < rows; ++r)
+          for (std::int64_t c = 0; c < columns; ++c)
+            expected_sums[static_cast<std::size_t>(c)] += dz[static_cast<std::size_t>(r * columns + c)];
+
+        const Numbers weight = numbers(static_cast<std::size_t>(columns * n), 3);
+        const Bfloat16Tiles of_weight = bfloat16_tiles(arena, columns, n, GemmOperand<float>{weight.data(), n});
+        Numbers dx(static_cast<std::size_t>(rows * n)), expected_dx = dx;
+        for (std::int64_t begin = 0; begin < rows; begin += 2 * Bfloat16Gradient::kPart) {
+          const std::int64_t end = std::min(rows, begin + 2 * Bfloat16Gradient::kPart);
+          gemm_bfloat16(1, gradient.add(arena, begin, end, sums.data()), of_weight, 0, dx.data() + begin * n, n);
+        }
+        const GemmOperand<float> plain{dz.data(), columns}, transposed{dz.data(), columns, true};
+        gemm_bfloat16(1, bfloat16_left_operand(arena, rows, columns, plain), of_weight, 0, expected_dx.data(), n);
+        CHECK(dx == expected_dx);
+        CHECK(sums == expected_sums);
+
+        const Numbers x = numbers(static_cast<std::size_t>(rows * n), 4);
+        const Bfloat16Tiles of_x = bfloat16_tiles(arena, rows, n, GemmOperand<float>{x.data(), n});
+        Numbers dw(static_cast<std::size_t>(columns * n)), expected_dw = dw;
+        gemm_bfloat16(1, gradient.transposed(), of_x, 0, dw.data(), n);
+        gemm_bfloat16(1, bfloat16_left_operand(arena, columns, rows, transposed), of_x, 0, expected_dw.data(), n);
+        CHECK(dw == expected_dw);
+
+        // Without sums, the products are the same.
+        Bfloat16Gradient again(arena, rows, columns, dy.data(), relu ? kept.data() : nullptr);
+        std::ranges::fill(dx, 1.0F);
+        gemm_bfloat16(1, again.add(arena, 0, rows, nullptr), of_weight, 0, dx.data(), n);
+        CHECK(dx == expected_dx);
+      }
 }
 
 TEST_CASE("bfloat16 products: a row's bits do not depend on the other rows") {

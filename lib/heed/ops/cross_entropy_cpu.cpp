@@ -8,7 +8,6 @@
 #include "heed/ops/cross_entropy.h"
 #include "heed/ops/gemm/gemm_bfloat16.h"
 #include "heed/ops/gemm/gemm_rows.h"
-#include "heed/ops/gemm/maybe_rounded.h"
 #include "heed/ops/gemm/prepared_weights.h"
 
 // Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
@@ -290,39 +289,34 @@ class OutputProducts {
     if (backward) backward_ = prepare_weight(device, vocabulary_, width_, GemmOperand<T>{weight.data(), width_});
   }
 
-  /// Returns memory for the logits of a chunk of rows and then their gradients (`full`), and for these gradients in
-  /// bfloat16 (`rounded`), if only matrix products in bfloat16 read them.
-  MaybeRounded<T> make_logits(std::int64_t rows, bool gradient) const {
-    const Shape chunk{std::min(rows, kChunk), vocabulary_};
-    MaybeRounded<T> logits{device_.arena.template tensor<T>(chunk)};
-    if (gradient) logits.rounded = rounded_memory<T>(device_, chunk);
-    return logits;
+  /// Returns memory for the logits of a chunk of rows, and then their gradients.
+  Tensor<T> make_logits(std::int64_t rows) const {
+    return device_.arena.template tensor<T>({std::min(rows, kChunk), vocabulary_});
   }
 
   /// Computes the logits of a chunk of rows, without the bias.
-  void project(Tensor<T> hidden, const MaybeRounded<T>& logits) const {
-    gemm(device_, hidden.rows(), T(1), {hidden.data(), width_}, forward_, T(0), logits.full.data(), vocabulary_);
+  void project(Tensor<T> hidden, Tensor<T> logits) const {
+    gemm(device_, hidden.rows(), T(1), {hidden.data(), width_}, forward_, T(0), logits.data(), vocabulary_);
   }
 
-  /// Rounds row r of the gradients of the logits, where they are needed in bfloat16.
-  void round(const MaybeRounded<T>& logits, std::int64_t r) const {
-    if (logits.rounded) convert_to_bfloat16(logits.full.row(r), vocabulary_, logits.rounded.row(r));
-  }
-
-  /// Adds the gradients of a chunk of rows to dhidden, which may be empty, and to the gradient of the weight.
-  void propagate(Tensor<T> hidden, MaybeRounded<T>& logits, Tensor<T> dhidden) const {
+  /// Adds the gradients of a chunk of rows to dhidden, which may be empty, and to the gradient of the weight. `logits`
+  /// holds the gradients of the logits.
+  void propagate(Tensor<T> hidden, Tensor<T> logits, Tensor<T> dhidden) const {
+    const ArenaScope scope(device_.arena);
     const std::int64_t count = hidden.rows();
-    if (dhidden)
-      logits.with_operand(0, false, [&](auto gradients) {
-        gemm(device_, count, T(1), gradients, backward_, T(1), dhidden.data(), width_);
-      });
+    const GemmOperand<T> rows_of_hidden{hidden.data(), width_};
+    if constexpr (std::is_same_v<T, float>)
+      if (dhidden && dweight_ && takes_bfloat16(device_)) {
+        Bfloat16Gradient rounded(device_.arena, count, vocabulary_, logits.data(), nullptr);
+        const Bfloat16LeftOperand rows = rounded.add(device_.arena, 0, count, nullptr);
+        gemm_bfloat16(1, rows, {backward_.tiles, vocabulary_, width_}, 1, dhidden.data(), width_);
+        const Bfloat16Tiles right = bfloat16_tiles(device_.arena, count, width_, rows_of_hidden);
+        return gemm_bfloat16(1, rounded.transposed(), right, 1, dweight_.data(), width_);
+      }
+    if (dhidden) gemm(device_, count, T(1), {logits.data(), vocabulary_}, backward_, T(1), dhidden.data(), width_);
     if (dweight_)
-      logits.with_operand(0, true, [&](auto gradients) {
-        const ArenaScope product(device_.arena);
-        const RightOperand<T> right =
-            prepare_right_operand(device_, count, width_, GemmOperand<T>{hidden.data(), width_});
-        gemm(device_, vocabulary_, T(1), gradients, right, T(1), dweight_.data(), width_);
-      });
+      gemm(device_, vocabulary_, width_, count, T(1), {logits.data(), vocabulary_, true}, rows_of_hidden, T(1),
+           dweight_.data(), width_);
   }
 
  private:
@@ -374,7 +368,7 @@ class TeacherPredictions {
     if (soft.teachers.empty()) return;
     const Shape chunk{std::min(rows, kChunk), soft.teachers.front().weight.dim(0)};
     mean_ = device.arena.template tensor<T>(chunk);
-    logits_.full = device.arena.template tensor<T>(chunk);
+    logits_ = device.arena.template tensor<T>(chunk);
     static_assert(std::is_trivially_destructible_v<OutputProducts<T>>);
     const std::size_t count = soft.teachers.size();
     layers_ = {static_cast<OutputProducts<T>*>(device.arena.allocate(count * sizeof(OutputProducts<T>))), count};
@@ -387,7 +381,7 @@ class TeacherPredictions {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const TeacherStates<T>& teacher = soft_.teachers[i];
       layers_[i].project(teacher.hidden.row_block(begin, count), logits_);
-      for (std::int64_t r = 0; r < count; ++r) add_prediction(logits_.full.row(r), teacher.bias, mean_.row(r), i == 0);
+      for (std::int64_t r = 0; r < count; ++r) add_prediction(logits_.row(r), teacher.bias, mean_.row(r), i == 0);
     }
   }
   /// Returns the mean prediction of row r of the chunk; null where there are no teachers.
@@ -407,7 +401,7 @@ class TeacherPredictions {
 
   const SoftTargets<T>& soft_;
   Tensor<T> mean_;
-  MaybeRounded<T> logits_;
+  Tensor<T> logits_;
   std::span<OutputProducts<T>> layers_;  // of the teachers, in the arena
 };
 
@@ -429,7 +423,7 @@ void cross_entropy_forward(CpuContext& device, Tensor<T> hidden, Tensor<T> weigh
   const std::int64_t rows = hidden.rows(), vocabulary = weight.dim(0);
   const bool gradient = dhidden || dweight || dbias;
   const OutputProducts<T> products(device, weight, dweight, static_cast<bool>(dhidden));
-  MaybeRounded<T> logits = products.make_logits(rows, gradient);
+  const Tensor<T> logits = products.make_logits(rows);
   TeacherPredictions<T> predictions(device, soft, rows);
   CrossEntropySums sums;
   sums.tokens = rows;
@@ -438,12 +432,10 @@ void cross_entropy_forward(CpuContext& device, Tensor<T> hidden, Tensor<T> weigh
     const Tensor<T> chunk = hidden.row_block(begin, count);
     products.project(chunk, logits);
     predictions.predict(begin, count);
-    for (std::int64_t r = 0; r < count; ++r) {
-      cross_entropy_row(logits.full.row(r), static_cast<const T*>(bias.data()), vocabulary,
+    for (std::int64_t r = 0; r < count; ++r)
+      cross_entropy_row(logits.row(r), static_cast<const T*>(bias.data()), vocabulary,
                         target_of(targets, options, begin + r, predictions.row(r), soft.share), options, gradient,
                         dbias.data(), sums);
-      products.round(logits, r);
-    }
     products.propagate(chunk, logits, rows_of(dhidden, begin, count));
   }
   store(sums, options, result);
@@ -458,7 +450,7 @@ void consistent_cross_entropy_forward(CpuContext& device, const PassStates<T>& f
   const std::int64_t rows = first.hidden.rows(), vocabulary = weight.dim(0);
   const bool backward = first.dhidden || second.dhidden, gradient = backward || dweight || dbias;
   const OutputProducts<T> products(device, weight, dweight, backward);
-  MaybeRounded<T> x = products.make_logits(rows, gradient), y = products.make_logits(rows, gradient);
+  const Tensor<T> x = products.make_logits(rows), y = products.make_logits(rows);
   CrossEntropySums sums;
   sums.tokens = rows;
   for (std::int64_t begin = 0; begin < rows; begin += kChunk) {
@@ -466,12 +458,9 @@ void consistent_cross_entropy_forward(CpuContext& device, const PassStates<T>& f
     const Tensor<T> of_first = first.hidden.row_block(begin, count), of_second = second.hidden.row_block(begin, count);
     products.project(of_first, x);
     products.project(of_second, y);
-    for (std::int64_t r = 0; r < count; ++r) {
-      consistent_row(x.full.row(r), y.full.row(r), static_cast<const T*>(bias.data()), vocabulary,
+    for (std::int64_t r = 0; r < count; ++r)
+      consistent_row(x.row(r), y.row(r), static_cast<const T*>(bias.data()), vocabulary,
                      targets[static_cast<std::size_t>(begin + r)], options, consistency, gradient, dbias.data(), sums);
-      products.round(x, r);
-      products.round(y, r);
-    }
     products.propagate(of_first, x, rows_of(first.dhidden, begin, count));
     products.propagate(of_second, y, rows_of(second.dhidden, begin, count));
   }

@@ -60,18 +60,6 @@ void activation_gradient(T* HWY_RESTRICT dy, const T* HWY_RESTRICT kept, Activat
   });
 }
 
-/// Computes the gradient of a relu whose result y (`kept`) was stored as bfloat16: dz = dy where y is not 0, and dz = 0
-/// elsewhere; dz overwrites dy. A denormal y counts as 0, because rounding has made it 0.
-void rounded_relu_gradient(float* HWY_RESTRICT dy, const Bfloat16* HWY_RESTRICT kept, std::int64_t n) {
-  for_each_vector<float>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
-    const hn::Rebind<std::uint16_t, decltype(d)> half;
-    const hn::RebindToUnsigned<decltype(d)> whole;
-    const auto bits = hn::PromoteTo(whole, hn::LoadU(half, reinterpret_cast<const std::uint16_t*>(kept) + i));
-    const auto there = hn::RebindMask(d, hn::Ne(bits, hn::Zero(whole)));
-    store(hn::IfThenElseZero(there, load(d, dy + i)), d, dy + i);
-  });
-}
-
 /// Adds up the columns of a matrix x [rows, n]: sum[j] += sum over all rows r of x[r, j].
 template <class T>
 void add_column_sums(const T* HWY_RESTRICT x, std::int64_t rows, std::int64_t n, T* HWY_RESTRICT sum) {
@@ -110,7 +98,7 @@ namespace {
 template <class Body>
 void for_parts_of_rows(const CpuContext& device, std::int64_t rows, Body body) {
   constexpr std::int64_t kFew = 128;
-  static_assert(kFew % Bfloat16LeftParts::kPart == 0);
+  static_assert(kFew % Bfloat16Gradient::kPart == 0);
   const std::int64_t most = takes_bfloat16(device) ? kFew : rows;
   for (std::int64_t begin = 0; begin < rows; begin += most) body(begin, std::min(most, rows - begin));
 }
@@ -169,31 +157,34 @@ void linear_backward(CpuContext& device, MaybeRounded<T> x, MaybeRounded<T> stor
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
   if (rows == 0) return;
   const ArenaScope scope(device.arena);
-  // The left matrix of the product that gives dweight. It is laid out while the rows of dz are in the cache.
-  std::optional<Bfloat16LeftParts> dz_transposed;
-  if constexpr (std::is_same_v<T, float>)
-    if (dweight && takes_bfloat16(device))
-      dz_transposed.emplace(device.arena, out, rows, GemmOperand<float>{dy.data(), out, true});
   const RightOperand<T> right =
       dx ? prepare_weight(device, out, in, GemmOperand<T>{weight.data(), in}) : RightOperand<T>();
+  // dz for the products in bfloat16 that give dx and dweight. Laying it out also computes the derivative of a relu
+  // whose result is stored as bfloat16, and dbias.
+  const Bfloat16* const relu = activation == Activation::relu ? kept.rounded.data() : nullptr;
+  std::optional<Bfloat16Gradient> rounded_dz;
+  if constexpr (std::is_same_v<T, float>)
+    if (takes_bfloat16(device)) rounded_dz.emplace(device.arena, rows, out, dy.data(), relu);
   for_parts_of_rows(device, rows, [&](std::int64_t begin, std::int64_t count) {
+    const ArenaScope part(device.arena);
     T* const dz = dy.row(begin);
-    if (activation == Activation::relu && kept.rounded) {
-      if constexpr (std::is_same_v<T, float>)
-        HEED_DISPATCH(rounded_relu_gradient)(dz, kept.rounded.row(begin), count * out);
-    } else if (activation != Activation::none) {
+    if (activation != Activation::none && !relu)
       simd::activation_gradient(dz, static_cast<const T*>(kept.full.row(begin)), activation, count * out);
-    }
+    if constexpr (std::is_same_v<T, float>)
+      if (rounded_dz) {
+        const auto left = rounded_dz->add(device.arena, begin, begin + count, dbias.data());
+        if (dx) gemm_bfloat16(1, left, {right.tiles, out, in}, static_cast<float>(adds_to_dx), dx.row(begin), in);
+        return;
+      }
     if (dx) gemm(device, count, T(1), GemmOperand<T>{dz, out}, right, T(adds_to_dx), dx.row(begin), in);
     if (dbias) simd::add_column_sums(static_cast<const T*>(dz), count, out, dbias.data());
-    if (dz_transposed) dz_transposed->add(begin, begin + count);
   });
   if (!dweight) return;
   x.with_operand(0, false, [&](auto operand) {
     const RightOperand<T> rows_of_x = prepare_right_operand(device, rows, in, operand);
     if constexpr (std::is_same_v<T, float>)
-      if (dz_transposed)
-        return gemm_bfloat16(1, dz_transposed->operand(), {rows_of_x.tiles, rows, in}, 1, dweight.data(), in);
+      if (rounded_dz)
+        return gemm_bfloat16(1, rounded_dz->transposed(), {rows_of_x.tiles, rows, in}, 1, dweight.data(), in);
     gemm(device, out, T(1), GemmOperand<T>{dy.data(), out, true}, rows_of_x, T(1), dweight.data(), in);
   });
 }

@@ -176,10 +176,9 @@ struct Stored {
   bool transposes;
 };
 
-/// Rounds a matrix A or B of a product C = A B to bfloat16, writes the tiles from `begin` to `end` - 1 along k to
-/// their places in `tiles`, the memory for all tiles.
+/// Rounds a matrix A or B of a product C = A B to bfloat16 and lays it out at `tiles`. Returns `tiles`.
 template <class X>
-void make_tiles(const Stored<X>& stored, std::int64_t begin, std::int64_t end, std::uint32_t* const tiles) {
+const std::uint32_t* make_tiles(const Stored<X>& stored, std::uint32_t* const tiles) {
   const X* const x = stored.x;
   const std::int64_t stride = stored.stride, size = stored.size, k = stored.k;
   const bool along_rows = stored.along_rows, transposes = stored.transposes;
@@ -219,17 +218,81 @@ void make_tiles(const Stored<X>& stored, std::int64_t begin, std::int64_t end, s
   // lies below.
   if (along_rows)
     for (std::int64_t i = 0; i < across; ++i)
-      for (std::int64_t j = begin; j < end; ++j) make(i, j);
+      for (std::int64_t j = 0; j < depth; ++j) make(i, j);
   else
-    for (std::int64_t j = begin; j < end; ++j)
+    for (std::int64_t j = 0; j < depth; ++j)
       for (std::int64_t i = 0; i < across; ++i) make(i, j);
+  return tiles;
 }
 
-/// Makes all tiles of a matrix. Returns `tiles`.
-template <class X>
-const std::uint32_t* make_tiles(const Stored<X>& stored, std::uint32_t* tiles) {
-  make_tiles(stored, 0, tiles_over(stored.k, kDepth), tiles);
-  return tiles;
+/// Where the tiles of a square of 32 x 32 numbers of a left matrix begin, and the number of words from there to the
+/// tile of the next 16 rows of the left matrix.
+struct SquareTiles {
+  std::uint32_t* first;
+  std::int64_t next;
+};
+
+/// Rounds a square of 32 x 32 numbers of a gradient dz and lays it out twice: in `rows` as a part of dz, and in
+/// `columns` as a part of the transpose of dz, in tiles that are stored transposed unless `transposes` is true. dz is
+/// dy, or, with `relu`, dy where `kept` is not 0, and 0 elsewhere; both are `stride` elements from row to row. Adds the
+/// sums of dz's columns to `sums`, where it is not null. dz has `height` rows and `width` columns from this address on;
+/// with `whole`, they fill the square, otherwise zeros fill the rest.
+template <bool whole, bool relu>
+void lay_out_square(const float* dy, const Bfloat16* kept, std::int64_t stride, std::int64_t height, std::int64_t width,
+                    SquareTiles rows, SquareTiles columns, bool transposes, float* sums) {
+  // The rows x and y of 32 numbers become 32 pairs (x[c], y[c]), 16 in each of two vectors.
+  const __m512i left_pairs = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38,
+                                              6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+  const __m512i right_pairs = _mm512_add_epi16(left_pairs, _mm512_set1_epi16(kSide));
+  const __mmask16 left_mask = whole ? 0xFFFF : first(width), right_mask = whole ? 0xFFFF : first(width - kSide);
+  __m512 left_sum = sums ? _mm512_maskz_loadu_ps(left_mask, sums) : _mm512_setzero_ps();
+  __m512 right_sum = sums ? _mm512_maskz_loadu_ps(right_mask, sums + kSide) : _mm512_setzero_ps();
+  const auto load = [&](std::int64_t r) {
+    if (!whole && r >= height) return _mm512_setzero_si512();
+    __m512 left = _mm512_maskz_loadu_ps(left_mask, dy + r * stride);
+    __m512 right = _mm512_maskz_loadu_ps(right_mask, dy + r * stride + kSide);
+    if (relu) {
+      const __m512i bits = load_row<whole>(kept + r * stride, width);
+      const __mmask32 there = _mm512_test_epi16_mask(bits, bits);
+      left = _mm512_maskz_mov_ps(static_cast<__mmask16>(there), left);
+      right = _mm512_maskz_mov_ps(static_cast<__mmask16>(there >> kSide), right);
+    }
+    left_sum = _mm512_add_ps(left_sum, left);
+    right_sum = _mm512_add_ps(right_sum, right);
+    return rounded(left, right);
+  };
+  __m512i left[kSide], right[kSide];
+  for (std::int64_t p = 0; p < kSide; ++p) {
+    const __m512i x = load(2 * p), y = load(2 * p + 1);
+    std::uint32_t* const row = rows.first + 2 * p / kSide * rows.next + 2 * p % kSide * kSide;
+    _mm512_store_si512(row, x);
+    _mm512_store_si512(row + kSide, y);
+    left[p] = _mm512_permutex2var_epi16(x, left_pairs, y);
+    right[p] = _mm512_permutex2var_epi16(x, right_pairs, y);
+    if (transposes) continue;
+    _mm512_store_si512(columns.first + p * kSide, left[p]);
+    _mm512_store_si512(columns.first + columns.next + p * kSide, right[p]);
+  }
+  if (sums) {
+    _mm512_mask_storeu_ps(sums, left_mask, left_sum);
+    _mm512_mask_storeu_ps(sums + kSide, right_mask, right_sum);
+  }
+  if (!transposes) return;
+  transpose(left);
+  transpose(right);
+  for (std::int64_t p = 0; p < kSide; ++p) {
+    _mm512_store_si512(columns.first + p * kSide, left[p]);
+    _mm512_store_si512(columns.first + columns.next + p * kSide, right[p]);
+  }
+}
+
+/// Lays out a square as the other lay_out_square() does; `kept` may be null.
+void lay_out_square(const float* dy, const Bfloat16* kept, std::int64_t stride, std::int64_t height, std::int64_t width,
+                    SquareTiles rows, SquareTiles columns, bool transposes, float* sums) {
+  const auto lay_out = height >= kDepth && width >= kDepth
+                           ? (kept ? lay_out_square<true, true> : lay_out_square<true, false>)
+                           : (kept ? lay_out_square<false, true> : lay_out_square<false, false>);
+  lay_out(dy, kept, stride, height, width, rows, columns, transposes, sums);
 }
 
 /// A product C = alpha A B + beta C, where A and B are rounded to bfloat16 and laid out in tiles; or, where `finish` is
@@ -597,15 +660,41 @@ Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int
   return left_operand(arena, m, k, a);
 }
 
-Bfloat16LeftParts::Bfloat16LeftParts(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a)
-    : a_(a), m_(m), k_(k), tiles_(arena.tensor<std::uint32_t>({words_of_tiles(m, k)}).data()) {}
+Bfloat16Gradient::Bfloat16Gradient(Arena& arena, std::int64_t rows, std::int64_t columns, const float* dy,
+                                   const Bfloat16* kept)
+    : rows_(rows),
+      columns_(columns),
+      dy_(dy),
+      kept_(kept),
+      tiles_(arena.tensor<std::uint32_t>({words_of_tiles(columns, rows)}).data()),
+      transposes_(instruction_set() == InstructionSet::amx) {}
 
-void Bfloat16LeftParts::add(std::int64_t begin, std::int64_t end) {
-  make_tiles(stored_left(m_, k_, a_), begin / kDepth, tiles_over(end, kDepth), tiles_);
+Bfloat16LeftOperand Bfloat16Gradient::add(Arena& arena, std::int64_t begin, std::int64_t end, float* sums) {
+  std::uint32_t* const rows = arena.tensor<std::uint32_t>({words_of_tiles(end - begin, columns_)}).data();
+  const std::int64_t next_row = tiles_over(columns_, kDepth) * kTile, next_column = tiles_over(rows_, kDepth) * kTile;
+  const std::int64_t across = tiles_over(columns_, kDepth), squares = across * tiles_over(end - begin, kDepth);
+  const auto row = [&](std::int64_t square) { return begin + square / across * kDepth; };
+  const auto column = [&](std::int64_t square) { return square % across * kDepth; };
+  const auto kept = [&](std::int64_t at) { return kept_ ? kept_ + at : nullptr; };
+  for (std::int64_t square = 0; square < squares; ++square) {
+    // The CPU does not foresee reads of short rows. One square takes less time than the memory, two take long enough.
+    if (const std::int64_t ahead = square + 2; ahead < squares) {
+      const std::int64_t i = row(ahead), j = column(ahead), at = i * columns_ + j;
+      const std::int64_t height = std::min(kDepth, end - i), width = std::min(kDepth, columns_ - j);
+      prefetch_rows(dy_ + at, height, width, columns_);
+      if (kept_) prefetch_rows(kept_ + at, height, width, columns_);
+    }
+    const std::int64_t i = row(square), j = column(square), at = i * columns_ + j;
+    lay_out_square(dy_ + at, kept(at), columns_, end - i, columns_ - j,
+                   {rows + (i - begin) / kSide * next_row + j / kDepth * kTile, next_row},
+                   {tiles_ + j / kSide * next_column + i / kDepth * kTile, next_column}, transposes_,
+                   sums ? sums + j : nullptr);
+  }
+  return {rows, end - begin, columns_};
 }
 
-Bfloat16LeftOperand Bfloat16LeftParts::operand() const {
-  return left_operand(stored_left(m_, k_, a_), tiles_);
+Bfloat16LeftOperand Bfloat16Gradient::transposed() const {
+  return {tiles_, columns_, rows_, !transposes_};
 }
 
 namespace {
@@ -666,13 +755,15 @@ Bfloat16LeftOperand bfloat16_left_operand(Arena&, std::int64_t, std::int64_t, Ge
   throw Error("internal: no bfloat16 products on this CPU");
 }
 
-Bfloat16LeftParts::Bfloat16LeftParts(Arena&, std::int64_t, std::int64_t, GemmOperand<float>) {
+Bfloat16Gradient::Bfloat16Gradient(Arena&, std::int64_t, std::int64_t, const float*, const Bfloat16*) {
   throw Error("internal: no bfloat16 products on this CPU");
 }
 
-void Bfloat16LeftParts::add(std::int64_t, std::int64_t) {}
+Bfloat16LeftOperand Bfloat16Gradient::add(Arena&, std::int64_t, std::int64_t, float*) {
+  return {};
+}
 
-Bfloat16LeftOperand Bfloat16LeftParts::operand() const {
+Bfloat16LeftOperand Bfloat16Gradient::transposed() const {
   return {};
 }
 

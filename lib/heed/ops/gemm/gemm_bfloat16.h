@@ -49,25 +49,30 @@ struct Bfloat16LeftOperand {
 Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a);
 Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<Bfloat16> a);
 
-/// A left matrix A [m, k] that is laid out in parts along k, the dimension of the sums, for example as soon as each
-/// part has been computed and while it is in the cache.
-class Bfloat16LeftParts {
+/// A gradient dz [rows, columns], which is the left matrix of two products: as it is, and transposed (in a layer y = x
+/// W^T these are dx = dz W and dW = dz^T x). It is rounded and laid out for both at once, some rows at a time, for
+/// example as soon as they have been computed and while they are in the cache.
+class Bfloat16Gradient {
  public:
-  /// Takes memory of `arena` for all tiles. `a` is the whole matrix, of which nothing is read yet.
-  Bfloat16LeftParts(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a);
+  /// Takes memory of `arena` for the tiles of the transpose. dz is dy [rows, columns], or, where `kept` [rows, columns]
+  /// is not null, the gradient of kept = max(0, z): dy where `kept` is not 0, and 0 elsewhere. Nothing is read yet.
+  Bfloat16Gradient(Arena& arena, std::int64_t rows, std::int64_t columns, const float* dy, const Bfloat16* kept);
 
-  /// The length of a part must be a multiple of this number, but that of the last one.
+  /// The number of rows of each call of add() must be a multiple of this number, but that of the last one.
   static constexpr std::int64_t kPart = 32;
-  /// Rounds the numbers from `begin` to `end` - 1 along k and lays them out in tiles.
-  void add(std::int64_t begin, std::int64_t end);
+  /// Lays out the rows from `begin` to `end` - 1. Returns them as a left matrix [end - begin, columns], in memory of
+  /// `arena`. Where `sums` [columns] is not null, adds up the columns of these rows in float32: sums[j] += dz[r, j].
+  Bfloat16LeftOperand add(Arena& arena, std::int64_t begin, std::int64_t end, float* sums);
 
-  /// Returns A, all parts of which must have been added.
-  Bfloat16LeftOperand operand() const;
+  /// Returns the transpose of dz as a left matrix [columns, rows]. All rows must have been added.
+  Bfloat16LeftOperand transposed() const;
 
  private:
-  GemmOperand<float> a_ = {};
-  std::int64_t m_ = 0, k_ = 0;
-  std::uint32_t* tiles_ = nullptr;
+  std::int64_t rows_ = 0, columns_ = 0;
+  const float* dy_ = nullptr;
+  const Bfloat16* kept_ = nullptr;
+  std::uint32_t* tiles_ = nullptr;  // of the transpose
+  bool transposes_ = false;         // whether these tiles are transposed, which AMX needs
 };
 
 /// Rounds n numbers to bfloat16: out[i] = x[i], rounded exactly as the products round their operands. Denormal numbers
