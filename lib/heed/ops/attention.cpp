@@ -68,7 +68,7 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
         position_arrays("attention", positions, options.heads, width / options.heads, keys.longest(), options.causal);
   arrays.weights = weights.value.data();
   const Shape shape{queries.tokens(), width};
-  const bool rounds = graph.run([&](auto& device) { return attends_in_bfloat16(device, arrays); });
+  const bool rounds = graph.run([&](auto& device) { return rounds_attention(device, arrays); });
   const Variable<T> out =
       rounds && stores_rounded(graph, options.use) ? graph.rounded_result(shape) : graph.result(shape);
   T* const kept = graph.run([&](auto& device) { return attention_kept(device, arrays, graph.recording()); });

@@ -117,6 +117,16 @@ bool attends_in_bfloat16(const CudaContext& device, const AttentionArrays<T>& a)
          !a.weights_gradient && !a.positions.relative_keys;
 }
 
+/// Tells whether attention_forward() can store its result as bfloat16.
+template <class T>
+bool rounds_attention(const CpuContext& device, const AttentionArrays<T>&) {
+  return std::is_same_v<T, float> && takes_bfloat16(device);
+}
+template <class T>
+bool rounds_attention(const CudaContext& device, const AttentionArrays<T>& a) {
+  return attends_in_bfloat16(device, a);
+}
+
 /// Returns the memory in which attention_forward() saves data about the softmaxes for attention_backward(). On a CPU
 /// the data are the attention weights: the memory is arrays.weights, or, if arrays.weights is null, memory of the
 /// arena. On a GPU the data are the logarithms of the normalisers of the softmaxes. Returns null if no pass reads the
@@ -127,7 +137,7 @@ template <class T>
 T* attention_kept(CudaContext& device, const AttentionArrays<T>& arrays, bool recording);
 
 /// Computes the attention `out` [Nq, D] of a packed batch (see attention() for the formula). `kept` is what
-/// attention_kept() returned. `out` may be stored as bfloat16 where attends_in_bfloat16() is true.
+/// attention_kept() returned. `out` may be stored as bfloat16 where rounds_attention() is true.
 template <class T>
 void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* kept, MaybeRounded<T> out);
 template <class T>

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "heed/ops/attention.h"
+#include "heed/ops/gemm/gemm_bfloat16.h"
 
 // Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
 // <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each of them. At run time a kernel is called
@@ -77,12 +78,12 @@ HWY_INLINE void product(std::int64_t m, std::int64_t n, std::int64_t depth, Left
     small_gemm(m, n, depth, a, b, b_stride, c, c_stride, add);
 }
 
-/// Computes the attention of all heads of all sequences. `scratch` is memory that attention_scratch() returned;
-/// `most_keys` is the largest number of keys in a sequence. `has_positions` tells whether positions add terms: without
-/// them, an attention should not pay for the branches.
+/// Computes the attention of all heads of all sequences, in `out` or, where it is not null, in `rounded`. `scratch` is
+/// memory that attention_scratch() returned; `most_keys` is the largest number of keys in a sequence. `has_positions`
+/// tells whether positions add terms: without them, an attention should not pay for the branches.
 template <bool has_positions, class T>
 HWY_INLINE void attend_all_forward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, T* weights,
-                                   T* out) {
+                                   T* out, Bfloat16* rounded) {
   const AttentionArrays<T>& a = *arrays;
   const PositionArrays<T>& positions = a.positions;
   const std::int64_t d = a.width / a.heads, stride = block_stride(a, most_keys);
@@ -92,12 +93,16 @@ HWY_INLINE void attend_all_forward(T* scratch, const AttentionArrays<T>* arrays,
   const bool has_bias = has_positions && positions.bias;
   const T scale = 1 / std::sqrt(static_cast<T>(d));
   T *zeros = scratch, *keys_transposed = zeros + scratch_stride<T>(d), *block = keys_transposed + d * stride;
+  T* const result = block + kAttentionQueryBlock * stride;  // of a head's queries, before it is rounded
   std::fill(zeros, zeros + d, T(0));
   if (first > 0) transpose_scaled(positions.relative_keys, d, first, d, scale, zeros, keys_transposed, stride);
   for_each_head(a, [&](const Head<T>& head, const Head<T>* next) HWY_ATTR {
     prefetch_operands(a, next);
     if (next) {
-      prefetch_rows(out + next->out_at, next->queries, d, a.width);
+      if (rounded)
+        prefetch_rows(rounded + next->out_at, next->queries, d, a.width);
+      else
+        prefetch_rows(out + next->out_at, next->queries, d, a.width);
       if (weights) prefetch_array(weights + next->weights_at, next->queries * next->keys);
     }
     transpose_scaled(head.key, a.key_stride, head.keys, d, scale, zeros, keys_transposed + first, stride);
@@ -116,12 +121,15 @@ HWY_INLINE void attend_all_forward(T* scratch, const AttentionArrays<T>* arrays,
         if (weights || a.mask) keep_and_drop_row(s, head.keys, weights ? weights + at : nullptr, a.mask.from(at));
       }
       if (first > 0) sum_rows_by_distance(a, begin, rows, keys, block, stride);
-      T* to = out + head.out_at + begin * a.width;
+      const std::int64_t out_at = head.out_at + begin * a.width;
+      T* const to = rounded ? result : out + out_at;
+      const std::int64_t to_stride = rounded ? d : a.width;
       product<has_positions>(rows, d, keys, LeftMatrix<T>{block + first, stride, 1}, head.value, a.value_stride, to,
-                             a.width, false);
+                             to_stride, false);
       if (first > 0)
         product<has_positions>(rows, d, first, LeftMatrix<T>{block, stride, 1}, positions.relative_values, d, to,
-                               a.width, true);
+                               to_stride, true);
+      if (rounded) convert_to_bfloat16(static_cast<const T*>(to), rows, d, d, rounded + out_at, a.width);
     }
   });
 }
@@ -216,11 +224,12 @@ HWY_INLINE void attend_all_backward(T* scratch, const AttentionArrays<T>* arrays
 
 /// Computes the attention (see attend_all_forward()).
 template <class T>
-void attend_forward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, T* weights, T* out) {
+void attend_forward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, T* weights, T* out,
+                    Bfloat16* rounded) {
   if (arrays->positions)
-    attend_all_forward<true>(scratch, arrays, most_keys, weights, out);
+    attend_all_forward<true>(scratch, arrays, most_keys, weights, out, rounded);
   else
-    attend_all_forward<false>(scratch, arrays, most_keys, weights, out);
+    attend_all_forward<false>(scratch, arrays, most_keys, weights, out, rounded);
 }
 
 /// Computes the gradients of the attention (see attend_all_backward()).
@@ -233,9 +242,10 @@ void attend_backward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t 
     attend_all_backward<false>(scratch, arrays, most_keys, weights, out_gradient);
 }
 
-HEED_INSTANTIATE_SIMD(attend_forward, (float* s, const AttentionArrays<float>* a, std::int64_t k, float* w, float* o),
-                      (double* s, const AttentionArrays<double>* a, std::int64_t k, double* w, double* o),
-                      (s, a, k, w, o))
+HEED_INSTANTIATE_SIMD(attend_forward,
+                      (float* s, const AttentionArrays<float>* a, std::int64_t k, float* w, float* o, Bfloat16* r),
+                      (double* s, const AttentionArrays<double>* a, std::int64_t k, double* w, double* o, Bfloat16* r),
+                      (s, a, k, w, o, r))
 HEED_INSTANTIATE_SIMD(attend_backward,
                       (float* s, const AttentionArrays<float>* a, std::int64_t k, const float* w, const float* o),
                       (double* s, const AttentionArrays<double>* a, std::int64_t k, const double* w, const double* o),
@@ -253,12 +263,16 @@ HEED_EXPORT_SIMD(attend_backward)
 namespace {
 
 /// Takes scratch memory for the attention kernels from the arena: a row of zeros, the transposed keys or values of one
-/// head, and two matrices with kAttentionQueryBlock rows (queries) and `most_keys` columns, the largest number of keys
-/// in a sequence. With relative vectors, the matrices have columns for these as well.
+/// head, the results of kAttentionQueryBlock queries, and two matrices with as many rows (queries) and `most_keys`
+/// columns, the largest number of keys in a sequence. With relative vectors, the matrices have columns for these as
+/// well.
 template <class T>
 T* attention_scratch(Arena& arena, const AttentionArrays<T>& a, std::int64_t most_keys) {
   const std::int64_t d = a.width / a.heads;
-  return arena.tensor<T>({scratch_stride<T>(d) + (d + 2 * kAttentionQueryBlock) * block_stride(a, most_keys)}).data();
+  return arena
+      .tensor<T>({(1 + kAttentionQueryBlock) * scratch_stride<T>(d) +
+                  (d + 2 * kAttentionQueryBlock) * block_stride(a, most_keys)})
+      .data();
 }
 
 }  // namespace
@@ -278,7 +292,8 @@ void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* 
     T* slack = kept + attention_weights_size(arrays.queries, arrays.keys, arrays.heads);
     std::fill(slack, slack + kAttentionSlack, T(0));
   }
-  simd::attend_forward(attention_scratch(device.arena, arrays, most_keys), &arrays, most_keys, kept, out.full.data());
+  simd::attend_forward(attention_scratch(device.arena, arrays, most_keys), &arrays, most_keys, kept, out.full.data(),
+                       out.rounded.data());
 }
 
 template <class T>

@@ -594,6 +594,11 @@ void convert_to_bfloat16(const float* x, std::int64_t n, Bfloat16* out) {
   }
 }
 
+void convert_to_bfloat16(const float* x, std::int64_t rows, std::int64_t n, std::int64_t stride, Bfloat16* out,
+                         std::int64_t out_stride) {
+  for (std::int64_t r = 0; r < rows; ++r) convert_to_bfloat16(x + r * stride, n, out + r * out_stride);
+}
+
 }  // namespace heed
 #if defined(__clang__)
 #pragma clang attribute pop
@@ -768,6 +773,10 @@ Bfloat16LeftOperand Bfloat16Gradient::transposed() const {
 }
 
 void convert_to_bfloat16(const float*, std::int64_t, Bfloat16*) {
+  throw Error("internal: no bfloat16 products on this CPU");
+}
+
+void convert_to_bfloat16(const float*, std::int64_t, std::int64_t, std::int64_t, Bfloat16*, std::int64_t) {
   throw Error("internal: no bfloat16 products on this CPU");
 }
 

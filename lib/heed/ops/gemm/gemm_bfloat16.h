@@ -78,8 +78,13 @@ class Bfloat16Gradient {
 /// Rounds n numbers to bfloat16: out[i] = x[i], rounded exactly as the products round their operands. Denormal numbers
 /// become zero.
 void convert_to_bfloat16(const float* x, std::int64_t n, Bfloat16* out);
+/// Rounds the rows of x [rows, n] in the same way; they begin `stride` elements apart, and the rounded rows
+/// `out_stride`.
+void convert_to_bfloat16(const float* x, std::int64_t rows, std::int64_t n, std::int64_t stride, Bfloat16* out,
+                         std::int64_t out_stride);
 /// The same for kernels that are templates: no result in double precision is stored as bfloat16.
 inline void convert_to_bfloat16(const double*, std::int64_t, Bfloat16*) {}
+inline void convert_to_bfloat16(const double*, std::int64_t, std::int64_t, std::int64_t, Bfloat16*, std::int64_t) {}
 
 /// Computes C = alpha A B + beta C with A [m, k] and B [k, n] rounded to bfloat16. The sums are float32 and run over k
 /// in ascending order, two products at a time. The CPU's instructions take denormal numbers for zero. Allowed only
