@@ -366,12 +366,13 @@ struct Product {
     }
   }
 
-  /// Requests the memory of `count` numbers in row i of C, from column j on, for writing.
-  void prefetch_row(std::int64_t i, std::int64_t j, std::int64_t count) const {
-    const std::int64_t bytes = is_rounded() ? 2 : 4, at = (i * stride + j) * bytes;
-    const auto* const row =
-        is_rounded() ? reinterpret_cast<const char*>(finish->rounded) : reinterpret_cast<const char*>(c);
-    for (std::int64_t byte = 0; byte < count * bytes; byte += kLine) _mm_prefetch(row + at + byte, _MM_HINT_ET0);
+  /// Returns the address of the element of C in row i and column j, and the number of bytes from a row to the next.
+  const char* element(std::int64_t i, std::int64_t j) const {
+    const std::int64_t at = i * stride + j;
+    return is_rounded() ? reinterpret_cast<const char*>(finish->rounded + at) : reinterpret_cast<const char*>(c + at);
+  }
+  std::int64_t row_bytes() const {
+    return stride * (is_rounded() ? 2 : 4);
   }
 
   /// Returns the address of the tiles that hold the 16 rows of A from `row` on; `row` is a multiple of 16.
@@ -384,34 +385,71 @@ struct Product {
   }
 };
 
-/// Returns for how many columns of C the tiles of B fit into half a megabyte of the second-level cache, with `tiles`
-/// tiles along k: a multiple of `unit`, and at least that many.
+/// The part of the second-level cache that the tiles of a product may take, in bytes: half a megabyte.
+constexpr std::int64_t kCached = std::int64_t{512} << 10;
+
+/// Returns for how many columns of C the tiles of B fit into that part, with `tiles` tiles along k: a multiple of
+/// `unit`, and at least that many.
 std::int64_t cached_columns(std::int64_t tiles, std::int64_t unit) {
-  constexpr std::int64_t kCachedWords = std::int64_t{512} << 10 >> 2;
-  return std::max<std::int64_t>(1, kCachedWords * kSide / (std::max<std::int64_t>(1, tiles) * kTile * unit)) * unit;
+  constexpr std::int64_t kWords = kCached / sizeof(std::uint32_t);
+  return std::max<std::int64_t>(1, kWords * kSide / (std::max<std::int64_t>(1, tiles) * kTile * unit)) * unit;
 }
+
+/// Requests the tiles of the next 32 rows of A while the present 32 rows are multiplied: a few lines of the cache in
+/// each step along k.
+class NextTiles {
+ public:
+  /// Requests nothing.
+  NextTiles() = default;
+  /// The present rows begin with row i. `at` is the number of the block of C that is computed, among the `blocks`
+  /// blocks of the present rows, and `begin` the first tile along k.
+  NextTiles(const Product& p, std::int64_t i, std::int64_t at, std::int64_t blocks, std::int64_t begin) {
+    if (p.m - i <= kBlock) return;
+    // Of the 32 lines of two tiles, each block requests a few lines of one.
+    const std::int64_t first = 2 * kSide * at / blocks, end = std::max(first + 1, 2 * kSide * (at + 1) / blocks);
+    const std::int64_t tile = first / kSide;
+    count_ = std::min(end, (tile + 1) * kSide) - first;
+    line_ = p.a_tiles(i + kBlock + tile * kSide) + begin * kTile + first % kSide * kSide;
+  }
+
+  /// Requests the lines that belong to the next tile along k.
+  void step() {
+    for (std::int64_t line = 0; line < count_; ++line)
+      _mm_prefetch(reinterpret_cast<const char*>(line_ + line * kSide), _MM_HINT_T1);
+    line_ += kTile;
+  }
+
+ private:
+  const std::uint32_t* line_ = nullptr;
+  std::int64_t count_ = 0;
+};
 
 /// Computes a block of C with AVX-512 BF16, whose instruction computes dot products of pairs: kBlockRows rows from row
 /// i on, and `vectors` tiles of B (16 columns each) from column j on. `tiles_transposed` says whether each tile of A is
-/// stored transposed.
+/// stored transposed. Only a product with such tiles requests those of the next rows.
 template <bool tiles_transposed, int vectors>
-void multiply_block_avx512(const Product& p, std::int64_t i, std::int64_t j) {
+void multiply_block_avx512(const Product& p, std::int64_t i, std::int64_t j, NextTiles next_tiles) {
   // The number of words in a tile of A from one row of A to the next, and from one pair of a row to the next.
   constexpr std::int64_t kNextRow = tiles_transposed ? 1 : kSide, kNextPair = tiles_transposed ? kSide : 1;
   const std::int64_t next = p.depth * kTile;  // the number of words from a tile to the tile of the next 16 columns of B
   const std::uint32_t* a = p.a_tiles(i / kSide * kSide) + i % kSide * kNextRow;
   const std::uint32_t* b = p.b_tiles(j);
   const bool whole = p.m - i >= kBlockRows && p.n - j >= vectors * kSide;
-  // Each step along k requests the memory of a row or more. Many requests at once would hold up the loads of tiles.
-  const std::int64_t step = whole ? tiles_over(kBlockRows, std::max<std::int64_t>(1, p.depth)) : 0;
-  std::int64_t requested = 0;
+  const std::int64_t row_bytes = p.row_bytes();
+  const char* requested = p.element(i, j);
+  const char* const last_requested = requested + (whole ? kBlockRows * row_bytes : 0);
   __m512 sums[kBlockRows][vectors];
   for (auto& row : sums)
     for (__m512& sum : row) sum = _mm512_setzero_ps();
   // The pairs that fill up the last tile are left out.
   for (std::int64_t pairs = tiles_over(p.k, 2); pairs > 0; pairs -= kSide, a += kTile, b += kTile) {
-    for (const std::int64_t end = std::min<std::int64_t>(kBlockRows, requested + step); requested < end; ++requested)
-      p.prefetch_row(i + requested, j, vectors * kSide);
+    // Each step requests two rows of C. All at once would hold up the loads of tiles, and with one variable more in
+    // this loop the compiler would keep others in vectors, from where they come late. For rows of bfloat16 these are
+    // more lines than needed.
+    if (requested != last_requested)
+      for (int row = 0; row < 2; ++row, requested += row_bytes)
+        for (int v = 0; v < vectors; ++v) _mm_prefetch(requested + v * kLine, _MM_HINT_ET0);
+    if (tiles_transposed) next_tiles.step();
     for (std::int64_t k = 0; k < std::min(pairs, kSide); ++k) {
       __m512bh columns[vectors];
       for (int v = 0; v < vectors; ++v)
@@ -439,19 +477,28 @@ void multiply_block_avx512(const Product& p, std::int64_t i, std::int64_t j) {
 /// writes to rows that lie a multiple of 4 kB apart slow each other down.
 template <bool tiles_transposed>
 void multiply_avx512(const Product& p) {
+  // The tiles of the transpose of a large gradient have left the second-level cache before the product reads them.
+  const bool requests = tiles_transposed && p.m * p.k * static_cast<std::int64_t>(sizeof(Bfloat16)) > kCached;
   const std::int64_t columns = cached_columns(p.depth, 6 * kSide);
-  for (std::int64_t first = 0; first < p.n; first += columns)
-    for (std::int64_t i = 0; i < p.m; i += kBlock)
-      for (std::int64_t j = first, end = std::min(p.n, first + columns); j < end;) {
+  for (std::int64_t first = 0; first < p.n; first += columns) {
+    const std::int64_t end = std::min(p.n, first + columns);
+    const std::int64_t blocks = tiles_over(tiles_over(end - first, kSide), 3) * (kBlock / kBlockRows);
+    for (std::int64_t i = 0; i < p.m; i += kBlock) {
+      std::int64_t block = 0;
+      for (std::int64_t j = first; j < end;) {
         const std::int64_t tiles = tiles_over(end - j, kSide);
         const bool three = tiles == 3 || tiles > 4;
-        for (std::int64_t row = i; row < std::min(p.m, i + kBlock); row += kBlockRows)
+        for (std::int64_t row = i; row < std::min(p.m, i + kBlock); row += kBlockRows, ++block) {
+          const NextTiles next = requests ? NextTiles(p, i, block, blocks, 0) : NextTiles();
           if (three)
-            multiply_block_avx512<tiles_transposed, 3>(p, row, j);
+            multiply_block_avx512<tiles_transposed, 3>(p, row, j, next);
           else
-            multiply_block_avx512<tiles_transposed, 2>(p, row, j);
+            multiply_block_avx512<tiles_transposed, 2>(p, row, j, next);
+        }
         j += three ? 3 * kSide : 2 * kSide;
       }
+    }
+  }
 }
 
 /// A range of columns of C, begin ... end - 1.
@@ -466,48 +513,36 @@ class Prefetch {
   /// Prepares for the block of C at row i and column j, and for the tiles begin ... end - 1 along k. `columns` are the
   /// columns that are computed before the next 32 rows.
   Prefetch(const Product& p, std::int64_t i, std::int64_t j, std::int64_t begin, std::int64_t end, Columns columns)
-      : c_step_(end > begin ? tiles_over(kBlock, end - begin) : 0), a_next_(2 * p.depth * kTile) {
+      : step_(end > begin ? tiles_over(kBlock, end - begin) : 0), row_bytes_(p.row_bytes()) {
     const bool last = j + kBlock >= columns.end;
     const std::int64_t row = last ? i + kBlock : i, column = last ? columns.begin : j + kBlock;
-    c_rows_ = std::clamp<std::int64_t>(p.m - row, 0, kBlock);
-    if (c_rows_ > 0) {
-      const auto bytes = static_cast<std::int64_t>(p.is_rounded() ? sizeof(Bfloat16) : sizeof(float));
-      const void* const stored = p.is_rounded() ? static_cast<const void*>(p.finish->rounded) : p.c;
-      stride_ = p.stride * bytes;
-      c_ = static_cast<const char*>(stored) + row * stride_ + column * bytes;
-      c_second_ = std::min(kBlock, p.n - column) * bytes > kLine;
-    }
+    rows_ = std::clamp<std::int64_t>(p.m - row, 0, kBlock);
+    row_ = p.element(row, column);
+    two_lines_ = !p.is_rounded() && p.n - column > kSide;
     // The CPU's own prefetcher brings the tiles of the next 32 rows of A in time, unless the present ones serve at most
     // this number of blocks (measured on an Intel Xeon with AMX).
     constexpr std::int64_t kFewBlocks = 8;
-    const std::int64_t blocks = tiles_over(columns.end - columns.begin, kBlock), at = (j - columns.begin) / kBlock;
-    if (blocks > kFewBlocks || p.m - i <= kBlock) return;
-    a_begin_ = at * kBlock / blocks;
-    a_end_ = (at + 1) * kBlock / blocks;
+    const std::int64_t blocks = tiles_over(columns.end - columns.begin, kBlock);
+    if (blocks <= kFewBlocks) next_tiles_ = NextTiles(p, i, (j - columns.begin) / kBlock, blocks, begin);
   }
 
-  /// Requests the lines that belong to one step along k; `a` is the address of the step's tile of A.
-  void step(const std::uint32_t* a) {
-    for (const std::int64_t end = std::min(c_row_ + c_step_, c_rows_); c_row_ < end; ++c_row_) {
-      const char* const row = c_ + c_row_ * stride_;
-      _mm_prefetch(row, _MM_HINT_ET0);
-      if (c_second_) _mm_prefetch(row + kLine, _MM_HINT_ET0);
+  /// Requests the lines that belong to one step along k.
+  void step() {
+    for (std::int64_t row = 0; row < std::min(step_, rows_); ++row, row_ += row_bytes_) {
+      _mm_prefetch(row_, _MM_HINT_ET0);
+      if (two_lines_) _mm_prefetch(row_ + kLine, _MM_HINT_ET0);
     }
-    // A tile is 16 lines of the cache. Of the two tiles of A, the lines from 16 on belong to the second one.
-    for (std::int64_t line = a_begin_; line < a_end_; ++line) {
-      const std::uint32_t* const tile = a + a_next_ + line / kSide * (a_next_ / 2);
-      _mm_prefetch(reinterpret_cast<const char*>(tile + line % kSide * kSide), _MM_HINT_T1);
-    }
+    rows_ -= std::min(step_, rows_);
+    next_tiles_.step();
   }
 
  private:
-  std::int64_t c_step_;      // how many rows of the next block of C one step requests
-  std::int64_t a_next_;      // the number of words from the tiles of 32 rows of A to those of the next 32 rows
-  const char* c_ = nullptr;  // the next block of C; null where there is none
-  std::int64_t stride_ = 0;  // the number of bytes from one row of C to the next
-  bool c_second_ = false;    // whether a row of the next block takes two lines of the cache
-  std::int64_t c_row_ = 0, c_rows_ = 0;   // the row of the next block that is requested next, and the number of rows
-  std::int64_t a_begin_ = 0, a_end_ = 0;  // the range of the 32 lines of two tiles of A that each step requests
+  std::int64_t step_;       // how many rows of the next block of C one step requests
+  std::int64_t row_bytes_;  // the number of bytes from one row of C to the next
+  const char* row_;         // the row of the next block that is requested next
+  std::int64_t rows_;       // the number of rows that are still to be requested
+  bool two_lines_;          // whether a row of the next block takes two lines of the cache
+  NextTiles next_tiles_;
 };
 
 /// The number of tiles along k that multiply_block_amx() multiplies in one call: so few that the 2 x 16 tiles of A stay
@@ -547,7 +582,7 @@ void multiply_block_amx(const Product& p, std::int64_t i, std::int64_t j, std::i
   Prefetch prefetch(p, i, j, begin, end, columns);
   const std::uint32_t *a = p.a_tiles(i) + begin * kTile, *b = p.b_tiles(j) + begin * kTile;
   for (std::int64_t t = begin; t < end; ++t, a += kTile, b += kTile) {
-    prefetch.step(a);
+    prefetch.step();
     _tile_loadd(4, a, 64);
     _tile_loadd(6, b, 64);
     _tile_loadd(7, b + next, 64);
