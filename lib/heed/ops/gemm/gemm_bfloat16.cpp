@@ -22,9 +22,9 @@
 //   C[1][0] = (5,6).(1,0) + (7,8).(2,0) = 5 + 14 = 19     C[1][1] = (5,6).(0,1) + (7,8).(0,2) = 6 + 16 = 22
 //
 // In memory the tiles of the same 16 rows of A, or of the same 16 columns of B, follow each other along k, 1 KB each.
-// Tiles at the edges are filled up with zeros. C is computed in blocks of 2 x 2 tiles (32 x 32 elements), because each
-// tile that is loaded then serves two products; therefore the number of tiles of rows (A) or columns (B) is always
-// even.
+// Tiles at the edges are filled up with zeros. AMX computes C in blocks of 2 x 2 tiles (32 x 32 elements), because each
+// tile that is loaded then serves two products, and AVX-512 in blocks of eight rows and two or three tiles of B. The
+// number of tiles of rows (A) or columns (B) is therefore always even.
 #include "heed/ops/gemm/gemm_bfloat16.h"
 
 #include <algorithm>
@@ -157,8 +157,8 @@ void transpose(__m512i t[kSide]) {
 }
 
 /// Returns the number of 32-bit words in all tiles of a matrix A or B. `size` is the number of rows of A or of columns
-/// of B. The number of tiles that cover `size` is rounded up to an even number, because C is computed in blocks of 2 x
-/// 2 tiles.
+/// of B. The number of tiles that cover `size` is rounded up to an even number, because a block of C takes at least two
+/// tiles of B, and with AMX two tiles of A.
 std::int64_t words_of_tiles(std::int64_t size, std::int64_t k) {
   return tiles_over(size, kBlock) * 2 * tiles_over(k, kDepth) * kTile;
 }
