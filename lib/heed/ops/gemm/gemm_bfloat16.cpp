@@ -405,11 +405,13 @@ class NextTiles {
   /// blocks of the present rows, and `begin` the first tile along k.
   NextTiles(const Product& p, std::int64_t i, std::int64_t at, std::int64_t blocks, std::int64_t begin) {
     if (p.m - i <= kBlock) return;
-    // Of the 32 lines of two tiles, each block requests a few lines of one.
-    const std::int64_t first = 2 * kSide * at / blocks, end = std::max(first + 1, 2 * kSide * (at + 1) / blocks);
-    const std::int64_t tile = first / kSide;
-    count_ = std::min(end, (tile + 1) * kSide) - first;
-    line_ = p.a_tiles(i + kBlock + tile * kSide) + begin * kTile + first % kSide * kSide;
+    // The next rows have two tiles. The first half of the blocks requests the 16 lines of one, a few in each block, and
+    // the other half those of the other.
+    const std::int64_t half = (blocks + 1) / 2, tile = at < half ? 0 : 1;
+    const std::int64_t number = at - tile * half, share = tile == 0 ? half : blocks - half;
+    const std::int64_t first = kSide * number / share;
+    count_ = std::max<std::int64_t>(1, kSide * (number + 1) / share - first);
+    line_ = p.a_tiles(i + kBlock + tile * kSide) + begin * kTile + first * kSide;
   }
 
   /// Requests the lines that belong to the next tile along k.
