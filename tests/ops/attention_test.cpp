@@ -195,6 +195,67 @@ TEST_CASE("attention: queries without keys give zeros, an empty batch nothing") 
   CHECK(attention<float>(t.graph, {k}, {k}, {k}, 8, {none}, {none}, {2}).value.size() == 0);
 }
 
+namespace {
+
+/// An attention in a training with bfloat16 products: its result, its weights and the gradients of its inputs.
+struct RoundedCase {
+  RoundedCase(ResultUse use, const Offsets& queries, const Offsets& keys, AttentionOptions options, bool relative) {
+    options.use = use;
+    t.device.precision = Precision::bfloat16;
+    const std::int64_t width = 10 * options.heads;
+    inputs = {t.normal({queries.back(), width}), t.normal({keys.back(), width}), t.normal({keys.back(), width})};
+    PositionBias<float> positions;
+    if (relative) positions = {.relative_keys = t.normal({5, 10}), .relative_values = t.normal({5, 10})};
+    const auto p = attention_weights(t.graph, {queries}, {keys}, options.heads);
+    const auto y = attention<float>(t.graph, {inputs[0]}, {inputs[1]}, {inputs[2]}, width, {queries}, {keys}, options,
+                                    p, positions);
+    // The backward pass takes the memory of results.
+    weights.assign(p.value.data(), p.value.data() + attention_weights_size({queries}, {keys}, options.heads));
+    if (y.value) exact.assign(y.value.data(), y.value.data() + y.value.size());
+    if (y.rounded) rounded.assign(y.rounded.data(), y.rounded.data() + y.rounded.size());
+    t.backward(y, t.normal({queries.back(), width}).value);
+  }
+
+  Training<float> t;
+  std::vector<Variable<float>> inputs;
+  std::vector<float> weights, exact;
+  std::vector<Bfloat16> rounded;
+};
+
+}  // namespace
+
+TEST_CASE("attention: a result for linear() alone is rounded where products round it; gradients keep their bits") {
+  const Offsets queries = ends({5, 0, 2, 60, 1, 49}), keys = ends({7, 3, 0, 17, 1, 50});
+  struct Case {
+    Offsets keys;
+    AttentionOptions options;
+    bool relative;
+  };
+  for (const auto& [of_keys, options, relative] : {Case{keys, {1, false, 0.0}, false},
+                                                   {keys, {3, false, 0.3}, false},
+                                                   {queries, {3, true, 0.3}, false},
+                                                   {queries, {2, false, 0.0}, true},
+                                                   {queries, {2, true, 0.3}, true}}) {
+    CAPTURE(options.heads);
+    CAPTURE(options.causal);
+    CAPTURE(relative);
+    const RoundedCase any(ResultUse::any, queries, of_keys, options, relative);
+    const RoundedCase one(ResultUse::linear, queries, of_keys, options, relative);
+    REQUIRE(any.exact.size() == static_cast<std::size_t>(queries.back() * 10 * options.heads));
+    if (takes_bfloat16(Precision::bfloat16)) {
+      CHECK(one.exact.empty());
+      REQUIRE(one.rounded.size() == any.exact.size());
+      for (std::size_t i = 0; i < any.exact.size(); ++i)
+        REQUIRE(from_bfloat16(one.rounded[i]) == round_to_bfloat16(any.exact[i]));
+    } else {
+      CHECK(one.exact == any.exact);
+    }
+    CHECK(one.weights == any.weights);
+    for (std::size_t i = 0; i < any.inputs.size(); ++i)
+      CHECK(largest_difference(one.inputs[i].gradient.sum(), any.inputs[i].gradient.sum()) == 0);
+  }
+}
+
 TEST_CASE("attention: wrong arguments are named") {
   Training<float> t;
   const Offsets four = ends({1, 3}), five = ends({2, 3}), one = ends({4});

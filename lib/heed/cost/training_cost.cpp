@@ -227,9 +227,11 @@ class Calibration {
           return part;
         };
         const Variable<float> q = rows(queries.tokens()), kv = rows(keys.tokens());
-        return attention<float>(
-            worker.graph, {q, 0}, {kv, width}, {kv, 2 * width}, width, queries, keys,
-            {.heads = layers.heads, .causal = layers.kind == AttentionKind::decoder, .dropout = layers.dropout});
+        return attention<float>(worker.graph, {q, 0}, {kv, width}, {kv, 2 * width}, width, queries, keys,
+                                {.heads = layers.heads,
+                                 .causal = layers.kind == AttentionKind::decoder,
+                                 .dropout = layers.dropout,
+                                 .use = ResultUse::linear});
       });
     });
   }

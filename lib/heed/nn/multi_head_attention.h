@@ -143,7 +143,7 @@ class MultiHeadAttention {
   /// in_encoder and layer are those of the products.
   void add_self_attention_products(Product place, std::vector<Product>& products) const {
     add_product(of_norm(place), query_weight_, query_bias_, 3, products);
-    add_product(place, output_weight_, output_bias_, 1, products);
+    add_output_product(place, products);
   }
   /// Appends the matrix products of cross_attention() to `products`; `place` is the place of the queries. The memory is
   /// projected for each source token.
@@ -152,7 +152,7 @@ class MultiHeadAttention {
     Product memory = place;
     memory.side = TokenSide::source;
     add_product(of_norm(memory), key_weight_, key_bias_, 2, products);
-    add_product(place, output_weight_, output_bias_, 1, products);
+    add_output_product(place, products);
   }
 
   /// Returns the vectors v [D] of additive scores, or an absent variable where the scores are dot products.
@@ -182,6 +182,12 @@ class MultiHeadAttention {
     place.outputs = matrices * width_;
     place.inputs = width_;
     products.push_back(place);
+  }
+
+  /// Appends the output projection, whose input is the result of the attention.
+  void add_output_product(Product place, std::vector<Product>& products) const {
+    place.rounded_input = !scorer_;  // additive_attention() stores its result in full precision
+    add_product(place, output_weight_, output_bias_, 1, products);
   }
 
   /// Runs the attention op. Where `point` has a trace (a receiver of attention weights) that wants them, hands the

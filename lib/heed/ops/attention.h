@@ -23,8 +23,8 @@ struct AttentionOptions {
   bool causal = false;
   /// The probability of dropping an attention weight; used in training only, that is, where the graph records its ops.
   double dropout = 0;
-  /// Which ops will read the result. Where the attention is computed from bfloat16 numbers and only linear() reads the
-  /// result, it is stored as bfloat16 in a training.
+  /// Which ops will read the result. If only linear() reads it, a training with bfloat16 products stores the result as
+  /// bfloat16 alone: on a CPU always, on a GPU where the attention is computed from bfloat16 numbers.
   ResultUse use = ResultUse::any;
 };
 

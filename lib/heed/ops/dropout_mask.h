@@ -37,8 +37,7 @@ T dropout_scale(std::uint32_t threshold) {
 /// `threshold`. The random bits come from Philox, a random generator that computes block number b, four words of 32
 /// bits, from b and a key. With j = i % 128, element i takes its 16 bits from the stream's block number 16 (i / 128) +
 /// j % 32 / 2, from word j / 32 of the block: the low half for even i, the high half for odd i. So 128 elements use 16
-/// blocks. A vector of up to 16 lanes computes one block in each lane, and the mask is the same for every vector
-/// length.
+/// blocks. The mask is the same for every vector length.
 void fill_dropout_mask(const RandomStream& stream, std::uint32_t threshold, std::int64_t n, std::uint8_t* kept);
 
 /// The random numbers of a sequence's part of a dropout mask, and its number of elements.

@@ -22,9 +22,9 @@
 //   C[1][0] = (5,6).(1,0) + (7,8).(2,0) = 5 + 14 = 19     C[1][1] = (5,6).(0,1) + (7,8).(0,2) = 6 + 16 = 22
 //
 // In memory the tiles of the same 16 rows of A, or of the same 16 columns of B, follow each other along k, 1 KB each.
-// Tiles at the edges are filled up with zeros. C is computed in blocks of 2 x 2 tiles (32 x 32 elements), because each
-// tile that is loaded then serves two products; therefore the number of tiles of rows (A) or columns (B) is always
-// even.
+// Tiles at the edges are filled up with zeros. AMX computes C in blocks of 2 x 2 tiles (32 x 32 elements), because each
+// tile that is loaded then serves two products, and AVX-512 in blocks of eight rows and two or three tiles of B. The
+// number of tiles of rows (A) or columns (B) is therefore always even.
 #include "heed/ops/gemm/gemm_bfloat16.h"
 
 #include <algorithm>
@@ -157,8 +157,8 @@ void transpose(__m512i t[kSide]) {
 }
 
 /// Returns the number of 32-bit words in all tiles of a matrix A or B. `size` is the number of rows of A or of columns
-/// of B. The number of tiles that cover `size` is rounded up to an even number, because C is computed in blocks of 2 x
-/// 2 tiles.
+/// of B. The number of tiles that cover `size` is rounded up to an even number, because a block of C takes at least two
+/// tiles of B, and with AMX two tiles of A.
 std::int64_t words_of_tiles(std::int64_t size, std::int64_t k) {
   return tiles_over(size, kBlock) * 2 * tiles_over(k, kDepth) * kTile;
 }
@@ -405,11 +405,13 @@ class NextTiles {
   /// blocks of the present rows, and `begin` the first tile along k.
   NextTiles(const Product& p, std::int64_t i, std::int64_t at, std::int64_t blocks, std::int64_t begin) {
     if (p.m - i <= kBlock) return;
-    // Of the 32 lines of two tiles, each block requests a few lines of one.
-    const std::int64_t first = 2 * kSide * at / blocks, end = std::max(first + 1, 2 * kSide * (at + 1) / blocks);
-    const std::int64_t tile = first / kSide;
-    count_ = std::min(end, (tile + 1) * kSide) - first;
-    line_ = p.a_tiles(i + kBlock + tile * kSide) + begin * kTile + first % kSide * kSide;
+    // The next rows have two tiles. The first half of the blocks requests the 16 lines of one, a few in each block, and
+    // the other half those of the other.
+    const std::int64_t half = (blocks + 1) / 2, tile = at < half ? 0 : 1;
+    const std::int64_t number = at - tile * half, share = tile == 0 ? half : blocks - half;
+    const std::int64_t first = kSide * number / share;
+    count_ = std::max<std::int64_t>(1, kSide * (number + 1) / share - first);
+    line_ = p.a_tiles(i + kBlock + tile * kSide) + begin * kTile + first * kSide;
   }
 
   /// Requests the lines that belong to the next tile along k.
@@ -443,8 +445,8 @@ void multiply_block_avx512(const Product& p, std::int64_t i, std::int64_t j, Nex
     for (__m512& sum : row) sum = _mm512_setzero_ps();
   // The pairs that fill up the last tile are left out.
   for (std::int64_t pairs = tiles_over(p.k, 2); pairs > 0; pairs -= kSide, a += kTile, b += kTile) {
-    // Each step requests two rows of C. All at once would hold up the loads of tiles, and with one variable more in
-    // this loop the compiler would keep others in vectors, from where they come late. For rows of bfloat16 these are
+    // Each step requests two rows of C, because all requests at once would hold up the loads of tiles. This loop has no
+    // variable that it can do without: the general registers are all in use. For rows of bfloat16 it therefore requests
     // more lines than needed.
     if (requested != last_requested)
       for (int row = 0; row < 2; ++row, requested += row_bytes)
