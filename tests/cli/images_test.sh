@@ -57,7 +57,8 @@ expect 0 '' '*--mixup was 0.8 and is now 0.5*' "$train" "${options[@]:1}" "${ran
 swin=(-q -t "$shapes/train.images" "$shapes/train.labels" --task swin --patch-size 4 --dim-emb 32 --swin-depths 2 2 --swin-heads 2 4
   --mini-batch 50 -l 0.002 --lr-warmup 3 --attention-dropout 0.1 --stochastic-depth 0.2 --precision float32)
 "$train" "${swin[@]}" -m swin.h5 --after 12u -j 1 || fail "train --task swin: exit $?"
-"$train" "${swin[@]}" -m swin-parts.h5 --after 5u -j 2 || fail "train --task swin, 5 updates: exit $?"
+expect 0 '' 'train: warning: the learning rate rises for 3 updates (--lr-warmup), but training has about 5 in all (*)' \
+  "$train" "${swin[@]}" -m swin-parts.h5 --after 5u -j 2
 "$train" "${swin[@]}" -m swin-parts.h5 --after 12u -j 2 || fail "train --task swin, resumed: exit $?"
 h5diff swin.h5 swin-parts.h5 /parameters /parameters || fail "a resumed training of a Swin Transformer ends with other parameters"
 "$translate" -q -m swin.h5 -i "$shapes/test.images" -o windows
