@@ -12,6 +12,7 @@
 #include "heed/cost/training_cost.h"
 #include "heed/model/make_model.h"
 #include "heed/ops/gemm/gemm.h"
+#include "heed/text/trees/linear_tree.h"
 #include "heed/train/gpu_workers.h"
 #include "heed/train/learning_curve.h"
 #include "heed/train/model_files.h"
@@ -72,6 +73,21 @@ std::string checksum(const TextModel& model) {
 std::string checksum(const ParameterValues<float>& parameters) {
   const auto bytes = std::as_bytes(std::span(parameters.flat()));
   return std::to_string(Checksum::of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).crc);
+}
+
+/// Returns the form in which exact match compares lines with the text steps `steps`: for trees the linear tree, which
+/// is what the model learns, so that spaces, traces and the outermost bracket do not count; none for other text.
+ExactForm exact_form(const TextSteps& steps) {
+  if (steps.mode != TokenMode::trees) return {};
+  return [function_tags = steps.function_tags](const std::string& line) {
+    std::string linear;
+    try {
+      linearize_tree(line, function_tags, linear);
+    } catch (const LineError&) {
+      return line;  // no tree, and thus not equal to the reference
+    }
+    return linear;
+  };
 }
 
 }  // namespace
@@ -351,7 +367,7 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
     bleu.lowercase = text_.target().steps().lowercase;
     if (options_.pretokenized) bleu.tokenize = MtevalMode::none;
     validator_.emplace(text_.valid_examples(), text_.valid_lines(), options_.run.valid_metrics, *workers_, translate,
-                       bleu);
+                       bleu, exact_form(text_.target().steps()));
   }
   return Trainer({options_.model, *run_, text_.windows(), *workers_, validator(), pool_, reporter, log_,
                   options_.pretrained_model, compared_},
