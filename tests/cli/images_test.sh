@@ -129,6 +129,12 @@ expect 1 '-*' "translate: wrong:2: 'no bear' *" "$translate" -q -m two.h5 -i lis
 printf 'ice\nno\0 \033bear\n' >wrong
 expect 1 '-*' $'translate: wrong:2: \'no\xe2\x90\x80 \xe2\x90\x9bbear\' is no label of two.h5' "$translate" -q -m two.h5 -i list --score wrong
 
+head -n 5 "$shapes/train.labels" >five.labels
+expect 1 '' "train: five.labels: has 5 lines, but *train.images has 900 lines (line i of one has to be the label of the image in line i of the other)" \
+  "$train" -t "$shapes/train.images" five.labels "${options[@]:4}" -m x.h5
+expect 1 '' "train: five.labels: has 5 lines, but *train.images has 900 lines (line i of one has to be the sentence of the image in line i of the other)" \
+  "$train" -t "$shapes/train.images" five.labels -v words.vocab --task vit-caption "${small[@]}" -m x.h5
+
 # What the options cannot mean.
 expect 2 '' "train: --trees: has no use with images*" "$train" --trees x --task vit -m x.h5
 expect 2 '' "train: no vocabulary for the sentences (-v VOCAB; build-vocab makes it)*" \

@@ -155,6 +155,9 @@ expect 1 '' 'train: t:1: the tree has 1 words, but the sentence has 2 (both need
   "$train" -t s t -v words.vocab trees.vocab -m x.h5
 expect 1 '' 'inspect-attention: t:1: the tree has 1 words, but the sentence has 2 (both need the same words)' \
   "$HEED_BIN/inspect-attention" -q -m parser.h5 -i s -t t -f tsv
+printf 'dog\ndog\n' >s
+expect 1 '' 'train: t: has 1 line, but s has 2 lines (line i of one has to be the tree of the sentence in line i of the other)' \
+  "$train" -t s t -v words.vocab trees.vocab -m x.h5
 # A bracket in the sentence is -LRB- in the tree, and a blank line, on either side, has no words to compare.
 printf 'cat\n( dog\n\ndog\ndog\n' >s
 printf '(S (NN cat))\n(S (-LRB- -LRB-) (NN dog))\n(S (NN cat))\n\n(S (NN cat))\n' >t
