@@ -316,7 +316,8 @@ void TrainSession::plan() {
     set_rates();
     forget_other_validations();
     warn_of_unread_model();
-    check_resumable(options_.model, *run_, new_checkpoint(), settings(), log_);
+    saved_settings_ = run_->state.settings;
+    changes_ = check_resumable(options_.model, *run_, new_checkpoint(), settings());
   } else {
     set_rates();
     for (const RunSetting& setting : settings()) run_->state.settings.emplace_back(setting.name, setting.value);
@@ -325,6 +326,13 @@ void TrainSession::plan() {
     run_->state.settings.emplace_back(kValidationText, digits(text_.valid_corpus().fingerprint()));
   run_->state.seed = static_cast<std::uint64_t>(options_.batch.seed);
   restore_training_form(*run_, options_.batch.exponential_smoothing > 0);
+}
+
+void TrainSession::take_changes(bool finished) {
+  if (!finished)
+    warn_of_changes(changes_, log_);
+  else if (resumed_)
+    run_->state.settings = saved_settings_;
 }
 
 void TrainSession::open_gpu() {
