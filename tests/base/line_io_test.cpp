@@ -282,6 +282,37 @@ TEST_CASE("UTF-16 and compressed data get advice, by their first bytes and by th
                        Error);
 }
 
+TEST_CASE("unequal inputs: lines are counted to the end, but not without end on an input that is no file") {
+  // A stream that repeats a text of 16 bytes without end, or `times` times.
+  struct Repeated : std::streambuf {
+    std::string text = "eight lines a b\n";
+    std::int64_t left;
+    explicit Repeated(std::int64_t times) : left(times) {}
+    int_type underflow() override {
+      if (left-- == 0) return traits_type::eof();
+      setg(text.data(), text.data(), text.data() + text.size());
+      return traits_type::to_int_type(text[0]);
+    }
+  };
+  const auto message = [](std::int64_t times) {
+    Repeated repeated(times);
+    std::istringstream one("a\n");
+    std::istream many(&repeated);
+    LineReader shorter(one, "short"), longer(many, "long");
+    std::string line;
+    shorter.next(line);
+    for (LineReader* reader : {&shorter, &longer}) reader->next(line);
+    try {
+      fail_unequal(shorter, longer, "rule");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  CHECK(message(300'000) == "short: has 1 line, but long has 300,000 lines (rule)");
+  const std::string endless = message(-1);
+  CHECK(endless == "short: has 1 line, but long has more than 2,097,153 lines (rule)");
+}
+
 TEST_CASE("a file tells the share that its lines so far make up, whatever is buffered; other inputs do not") {
   const std::string path = scratch("share.txt");
   std::string text;

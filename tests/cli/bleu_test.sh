@@ -111,6 +111,9 @@ expect 3 '' 'bleu: warning: *' "$bleu" ref -i hyp -b --fail-under 54 -o gate.txt
 # Wrong data: exit 1.
 expect 1 '' 'bleu: short: has 1 line, but ref has 2 lines (*)' "$bleu" ref -i short
 expect 1 '' 'bleu: standard input: has 0 lines, but ref has 2 lines (*)' "$bleu" ref </dev/null
+expect 1 '' 'bleu: ref: has 2 lines, but standard input has more than * lines (*)' bash -c "yes 2>/dev/null | timeout 60 '$bleu' ref"
+yes 2>/dev/null | timeout 60 "$bleu" ref -sl -b 2>stderr >stdout
+[[ $(wc -l <stdout) -eq 2 && $(cat stderr) == *'more than'* ]] || fail "an endless hypothesis: $(head -c 300 stdout) $(cat stderr)"
 expect 1 '' 'bleu: standard input: no lines (nothing to score)' "$bleu" empty </dev/null
 expect 1 '' 'bleu: missing: cannot open: No such file or directory' "$bleu" missing -i hyp
 expect 1 '' 'bleu: .: *' "$bleu" . -i hyp

@@ -323,6 +323,16 @@ expect 0 '' '*is finished already*train: removed kept.update-*.h5 to kept.update
 expect 0 '' '*is finished already*train: bare.h5: no kept model is left to average (--average-last; --keep-last keeps models)' \
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m bare.h5 --after 1e --average-last 2
 
+# A finished training has no result that another option could change: only a training that goes on warns of the option.
+changed=("$train" "${small[@]}" -t a.en a.fr -v vocab -m kept.h5 --label-smoothing 0.2)
+expect 0 '' 'train: kept.h5: training is finished already: --after 4e is reached' "${changed[@]}" --after 4e
+expect 0 '*finished after update*' '' "${changed[@]}" --after 4e --dry-run
+expect 0 '' 'train: kept.h5: training is finished already: --after 4e is reached*train: saved kept.h5, the average of *' \
+  "${changed[@]}" --after 4e --keep-last 2 --average-last 1
+grep -q warning stderr && fail "a warning about a finished training: $(cat stderr)"
+expect 0 '*goes on after update*' '*warning: --label-smoothing was 0.1 and is now 0.2: the result will differ *' "${changed[@]}" --after 5e --dry-run
+expect 0 '' '*warning: --label-smoothing was 0.1 and is now 0.2: the result will differ *' "${changed[@]}" --after 5e
+
 # The curves of models of one name have the names of their folders.
 mkdir left right
 for side in left right; do

@@ -45,6 +45,19 @@ expect 0 '' '' "$translate" -m parser.h5 -q -i dev.words -o parsed
 f1=$("$bleu" dev.trees -m evalb -b -i parsed)
 awk "BEGIN { exit !($f1 > 80) }" || fail "F1 $f1 after 12 epochs"
 
+# Validation compares trees, not their text: the gold trees here have other spaces, traces, function tags and an outermost bracket without a label.
+"$train" --trees train.trees --valid-sets dev.trees -m exact.h5 "${options[@]}" --valid-metrics exact evalb --valid-freq 12e --after 12e \
+  --log-format jsonl >exact.jsonl || fail "train --valid-metrics exact: exit $?"
+"$translate" -m exact.h5 -q -b 1 -i dev.words -o parsed || fail "translate -b 1: exit $?"
+"$tokenize" --mode trees -i parsed -o parsed.linear
+"$tokenize" --mode trees -i dev.trees -o dev.linear
+exact=$("$bleu" dev.linear -m exact -b -w 4 -i parsed.linear)
+valid=$(grep -o '"exact":[0-9.]*' exact.jsonl | cut -d: -f2)
+# Where the two programs compute in another precision, one or two trees may differ.
+awk "BEGIN { exit !($exact > 10 && $valid > $exact - 6 && $valid < $exact + 6) }" || fail "--valid-metrics exact is $valid, but should be $exact"
+# bleu cannot know that lines are trees, and compares text.
+expect 0 '0.0' '' "$bleu" -m exact -b <(echo '( (S (NN dog)) )') -i <(echo '(TOP (S (NN dog)))')
+
 # White space of ASCII separates words; a no-break space belongs to its word, which the source vocabulary keeps whole.
 printf 'the\tdog  sees it .\n' | "$translate" -m parser.h5 -q >tab || fail "translate: exit $?"
 printf 'the dog sees it .\n' | "$translate" -m parser.h5 -q | cmp -s - tab || fail "a tab is no space: $(cat tab)"
@@ -142,6 +155,9 @@ expect 1 '' 'train: t:1: the tree has 1 words, but the sentence has 2 (both need
   "$train" -t s t -v words.vocab trees.vocab -m x.h5
 expect 1 '' 'inspect-attention: t:1: the tree has 1 words, but the sentence has 2 (both need the same words)' \
   "$HEED_BIN/inspect-attention" -q -m parser.h5 -i s -t t -f tsv
+printf 'dog\ndog\n' >s
+expect 1 '' 'train: t: has 1 line, but s has 2 lines (line i of one has to be the tree of the sentence in line i of the other)' \
+  "$train" -t s t -v words.vocab trees.vocab -m x.h5
 # A bracket in the sentence is -LRB- in the tree, and a blank line, on either side, has no words to compare.
 printf 'cat\n( dog\n\ndog\ndog\n' >s
 printf '(S (NN cat))\n(S (-LRB- -LRB-) (NN dog))\n(S (NN cat))\n\n(S (NN cat))\n' >t

@@ -278,6 +278,9 @@ TEST_CASE("a model fixes the steps, and options that would do nothing are errors
   for (const std::string separator : {" ", "\n", "@@\n"})
     CHECK(usage_error({"-d", "--separator", separator}) ==
           "--separator '" + separator + "': cannot hold a space or a line end");
+  for (const std::vector<std::string>& use : {std::vector<std::string>{"-c", "codes"}, {"-d"}})
+    CHECK(usage_error({use[0], use.size() > 1 ? use[1] : "-q", "--separator", ""}) ==
+          "--separator '': cannot be empty, because a piece without a mark looks like a word");
   CHECK(usage_error({"--stats", "-d"}) == "--stats: has no use with --detokenize");
   for (const std::string option : {"--merges", "--vocabulary", "--glossaries"})
     CHECK(usage_error({"-d", "-c", "codes", option, "1"}) == option + ": has no use with --detokenize");

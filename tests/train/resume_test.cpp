@@ -29,7 +29,7 @@ TEST_CASE("a saved run goes on only with the same model, text and optimiser") {
 
   TransformerConfig wider = small_config();
   wider.dim_emb = 32;
-  CHECK_THROWS_WITH_AS(check_resumable("m.h5", saved, checkpoint(wider), {}, log),
+  CHECK_THROWS_WITH_AS(check_resumable("m.h5", saved, checkpoint(wider), {}),
                        ("m.h5: cannot go on with this training: --dim-emb is 16 there, 32 here" + advice).c_str(),
                        Error);
 
@@ -39,11 +39,11 @@ TEST_CASE("a saved run goes on only with the same model, text and optimiser") {
   tied.tied_layers = {1, 1, 1};
   saved.checkpoint = checkpoint(tied);
   CHECK_THROWS_WITH_AS(
-      check_resumable("m.h5", saved, checkpoint(deep), {}, log),
+      check_resumable("m.h5", saved, checkpoint(deep), {}),
       ("m.h5: cannot go on with this training: --tied-layers is 1 1 1 there, not set here" + advice).c_str(), Error);
   deep.tied_layers = {1, 1, 3};
   CHECK_THROWS_WITH_AS(
-      check_resumable("m.h5", saved, checkpoint(deep), {}, log),
+      check_resumable("m.h5", saved, checkpoint(deep), {}),
       ("m.h5: cannot go on with this training: --tied-layers is 1 1 1 there, 1 1 3 here" + advice).c_str(), Error);
   saved.checkpoint = checkpoint(small_config());
 
@@ -52,28 +52,30 @@ TEST_CASE("a saved run goes on only with the same model, text and optimiser") {
   steps.lowercase = true;
   other.target = TextModel(steps, Subwords(), std::make_shared<const Vocabulary>(letters().vocabulary()));
   CHECK_THROWS_WITH_AS(
-      check_resumable("m.h5", saved, other, {}, log),
+      check_resumable("m.h5", saved, other, {}),
       ("m.h5: cannot go on with this training: the target vocabulary differs in its text steps" + advice).c_str(),
       Error);
 
   CHECK_THROWS_WITH_AS(
-      check_resumable("m.h5", saved, checkpoint(small_config()), {{"the training text's fingerprint", "bb", true}},
-                      log),
+      check_resumable("m.h5", saved, checkpoint(small_config()), {{"the training text's fingerprint", "bb", true}}),
       ("m.h5: cannot go on with this training: the training text's fingerprint is aa there, bb here" + advice).c_str(),
       Error);
 
-  check_resumable("m.h5", saved, checkpoint(small_config()),
-                  {{"the training text's fingerprint", "aa", true}, {"--seed", "2"}}, log);
+  const std::vector<std::string> changes = check_resumable(
+      "m.h5", saved, checkpoint(small_config()), {{"the training text's fingerprint", "aa", true}, {"--seed", "2"}});
+  CHECK(changes == std::vector<std::string>{"--seed was 1 and is now 2"});
+  CHECK(messages.str().empty());
+  warn_of_changes(changes, log);
   CHECK(messages.str() ==
         "train: warning: --seed was 1 and is now 2: the result will differ from that of an uninterrupted run\n");
   CHECK(saved.state.settings[1].second == "2");
 
   // The file of an older heed, which did not have --r-drop yet.
   messages.str({});
-  check_resumable("m.h5", saved, checkpoint(small_config()), {{"--seed", "2"}, {"--r-drop", "0", false, "0"}}, log);
-  CHECK(messages.str().empty());
+  CHECK(check_resumable("m.h5", saved, checkpoint(small_config()), {{"--seed", "2"}, {"--r-drop", "0", false, "0"}})
+            .empty());
   saved.state.settings.clear();
-  check_resumable("m.h5", saved, checkpoint(small_config()), {{"--r-drop", "5", false, "0"}}, log);
+  warn_of_changes(check_resumable("m.h5", saved, checkpoint(small_config()), {{"--r-drop", "5", false, "0"}}), log);
   CHECK(messages.str() ==
         "train: warning: --r-drop was 0 and is now 5: the result will differ from that of an uninterrupted run\n");
 }
@@ -89,7 +91,7 @@ TEST_CASE("a changed text is reported with the options that may have changed it"
       {.name = "--on-invalid-utf8", .value = "keep", .of_text = true},  // which the saved training does not tell
       {"--max-length", "8"},
       {"--seed", "1", false, "1"}};
-  CHECK_THROWS_WITH_AS(check_resumable("m.h5", saved, checkpoint(small_config()), settings, log),
+  CHECK_THROWS_WITH_AS(check_resumable("m.h5", saved, checkpoint(small_config()), settings),
                        "m.h5: cannot go on with this training: the text's fingerprint is aa there, bb here; "
                        "--pretokenized is false there, true here; --max-length is 256 there, 8 here (give the same "
                        "options as before, or name another model with -m)",
@@ -97,7 +99,7 @@ TEST_CASE("a changed text is reported with the options that may have changed it"
   CHECK(messages.str().empty());
   // What has changed nothing of the text changes nothing of the result.
   saved.state.settings[0].second = "bb";
-  check_resumable("m.h5", saved, checkpoint(small_config()), settings, log);
+  warn_of_changes(check_resumable("m.h5", saved, checkpoint(small_config()), settings), log);
   CHECK(
       messages.str() ==
       "train: warning: --max-length was 256 and is now 8: the result will differ from that of an uninterrupted run\n");

@@ -136,12 +136,19 @@ LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 pol
 }
 
 void fail_unequal(LineReader& one, LineReader& other, const std::string& rule) {
-  for (LineReader* const reader : {&one, &other})
-    for (std::string line; reader->next(line);) continue;
+  constexpr std::size_t kMostCounted = 32 << 20;
+  bool ended = true;
+  for (LineReader* const reader : {&one, &other}) {
+    std::size_t bytes = 0;
+    const bool endless = !reader->share();
+    for (std::string line; ended && reader->next(line); ended = !endless || bytes < kMostCounted)
+      bytes += line.size() + 1;
+  }
   const bool is_shorter = one.line_number() < other.line_number();
   const LineReader &shorter = is_shorter ? one : other, &longer = is_shorter ? other : one;
   throw Error(Position{shorter.name()}, "has " + count_of(shorter.line_number(), "line") + ", but " + longer.name() +
-                                            " has " + count_of(longer.line_number(), "line") + " (" + rule + ")");
+                                            " has " + (ended ? "" : "more than ") +
+                                            count_of(longer.line_number(), "line") + " (" + rule + ")");
 }
 
 std::vector<std::string> read_lines(const std::string& path, InvalidUtf8 policy) {

@@ -87,8 +87,10 @@ class LineReader {
 /// Opens the input that an option names: `in` for "-" and "", otherwise the file `path`.
 LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 policy);
 
-/// Throws the Error that one of two inputs has fewer lines than the other, where line N of both belong together. Reads
-/// both to their ends first, because the message has both numbers of lines. `rule` says why they must be equal.
+/// Throws the Error that one of two inputs has fewer lines than the other, where line N of both belong together. The
+/// message has both numbers of lines, for which both inputs are first read to their ends. An input that is no regular
+/// file may be endless: reading stops after another 32 MiB, and the message says that there are more lines than were
+/// counted. `rule` says why the numbers must be equal.
 [[noreturn]] void fail_unequal(LineReader& one, LineReader& other, const std::string& rule);
 
 /// Returns all lines of the file `path`; `policy` says how bytes that are not UTF-8 are treated.

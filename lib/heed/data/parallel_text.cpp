@@ -4,9 +4,11 @@
 
 namespace heed {
 
-PairReader::PairReader(const std::string& source_path, const std::string& target_path, InvalidUtf8 policy)
+PairReader::PairReader(const std::string& source_path, const std::string& target_path, InvalidUtf8 policy,
+                       std::string relation)
     : source_(std::make_unique<LineReader>(source_path, policy)),
-      target_(std::make_unique<LineReader>(target_path, policy)) {}
+      target_(std::make_unique<LineReader>(target_path, policy)),
+      relation_(std::move(relation)) {}
 
 PairReader::PairReader(const std::string& tsv_path, std::istream& in, InvalidUtf8 policy)
     : source_(std::make_unique<LineReader>(open_lines(tsv_path, in, policy))) {}
@@ -35,8 +37,7 @@ void split_pair(const LineReader& reader, std::string& line, std::string& target
 bool PairReader::next(TextPair& pair) {
   if (target_) {
     const bool source = source_->next(pair.source), target = target_->next(pair.target);
-    if (source != target)
-      fail_unequal(*source_, *target_, "line i of one has to be the translation of line i of the other");
+    if (source != target) fail_unequal(*source_, *target_, "line i of one has to be " + relation_);
     return source;
   }
   if (trees_) {

@@ -25,8 +25,11 @@ void split_pair(const LineReader& reader, std::string& line, std::string& target
 /// a file is a pair with two empty sides.
 class PairReader {
  public:
-  /// Opens a source and a target file. Files named *.gz are decompressed. Throws Error if a file cannot be read.
-  PairReader(const std::string& source_path, const std::string& target_path, InvalidUtf8 policy);
+  /// Opens a source and a target file. Files named *.gz are decompressed. `relation` says what a line of the target
+  /// file is, for the error about unequal files: it ends the sentence "line i of one has to be ...". Throws Error if a
+  /// file cannot be read.
+  PairReader(const std::string& source_path, const std::string& target_path, InvalidUtf8 policy,
+             std::string relation = "the translation of line i of the other");
   /// Opens a TSV file; the path "-" means that the lines come from `in`.
   PairReader(const std::string& tsv_path, std::istream& in, InvalidUtf8 policy);
   /// Opens a file of trees, one on each line; the path "-" means that the lines come from `in`.
@@ -58,6 +61,7 @@ class PairReader {
  private:
   // The readers of the source and the target file. For a TSV file, source_ reads both columns and target_ is null.
   std::unique_ptr<LineReader> source_, target_;
+  std::string relation_;
   bool trees_ = false;
 };
 

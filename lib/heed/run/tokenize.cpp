@@ -40,6 +40,8 @@ void check_options(const TokenizeOptions& options) {
   needs("normalize-only", given("model"), "--model, a SentencePiece model");
   needs("seed", given("dropout") || given("sample-alpha"), "--dropout or --sample-alpha");
   needs("separator", given("codes") || options.detokenize, "--codes or --detokenize");
+  if (options.separator.empty())
+    throw UsageError("--separator '': cannot be empty, because a piece without a mark looks like a word");
   if (options.separator.find_first_of(" \n") != std::string::npos)
     throw UsageError("--separator '" + options.separator + "': cannot hold a space or a line end");
   if (options.uppercase_first && !options.detokenize) throw UsageError("--uppercase-first: needs --detokenize");

@@ -112,7 +112,9 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   Trainer& trainer = *made_trainer;
   const TrainingState& state = session.run().state;
   if (ranks.any(interrupts->signal() != 0)) throw Interrupted();
-  if (trainer.already_finished()) {
+  const bool was_finished = trainer.already_finished();
+  session.take_changes(was_finished);
+  if (was_finished) {
     log.info(options.model + ": training is finished already: " + state.finish_reason);
   } else {
     log.info(describe_model(session));

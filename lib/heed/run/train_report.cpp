@@ -154,15 +154,17 @@ void print_plan(TrainSession& session, std::ostream& out) {
   const TrainOptions& options = session.options();
   Table table(out);
   const TrainingState& state = session.run().state;
+  const bool is_finished = trainer.already_finished();
+  session.take_changes(is_finished);
   table.line("model", describe_model(session));
   table.line("training pairs", format_count(session.text().corpus().pairs()) + ", " +
                                    format_count(session.epoch_tokens()) + " target tokens");
   table.line("batches an epoch", format_count(session.epoch_batches()));
   if (session.validator()) table.line("validation pairs", format_count(session.text().valid_corpus().size()));
   print_learning_rate(session, table);
-  table.line("state", state.updates == 0           ? "from the beginning"
-                      : trainer.already_finished() ? "finished after update " + format_count(state.updates)
-                                                   : "goes on after update " + format_count(state.updates));
+  table.line("state", state.updates == 0 ? "from the beginning"
+                      : is_finished      ? "finished after update " + format_count(state.updates)
+                                         : "goes on after update " + format_count(state.updates));
   std::string files = options.model;
   if (options.run.keep_best)
     for (const Metric metric : options.run.valid_metrics)

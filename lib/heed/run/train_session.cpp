@@ -12,6 +12,7 @@
 #include "heed/cost/training_cost.h"
 #include "heed/model/make_model.h"
 #include "heed/ops/gemm/gemm.h"
+#include "heed/text/trees/linear_tree.h"
 #include "heed/train/gpu_workers.h"
 #include "heed/train/learning_curve.h"
 #include "heed/train/model_files.h"
@@ -72,6 +73,21 @@ std::string checksum(const TextModel& model) {
 std::string checksum(const ParameterValues<float>& parameters) {
   const auto bytes = std::as_bytes(std::span(parameters.flat()));
   return std::to_string(Checksum::of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).crc);
+}
+
+/// Returns the form in which exact match compares lines with the text steps `steps`: for trees the linear tree, which
+/// is what the model learns, so that spaces, traces and the outermost bracket do not count; none for other text.
+ExactForm exact_form(const TextSteps& steps) {
+  if (steps.mode != TokenMode::trees) return {};
+  return [function_tags = steps.function_tags](const std::string& line) {
+    std::string linear;
+    try {
+      linearize_tree(line, function_tags, linear);
+    } catch (const LineError&) {
+      return line;  // no tree, and thus not equal to the reference
+    }
+    return linear;
+  };
 }
 
 }  // namespace
@@ -300,7 +316,8 @@ void TrainSession::plan() {
     set_rates();
     forget_other_validations();
     warn_of_unread_model();
-    check_resumable(options_.model, *run_, new_checkpoint(), settings(), log_);
+    saved_settings_ = run_->state.settings;
+    changes_ = check_resumable(options_.model, *run_, new_checkpoint(), settings());
   } else {
     set_rates();
     for (const RunSetting& setting : settings()) run_->state.settings.emplace_back(setting.name, setting.value);
@@ -309,6 +326,13 @@ void TrainSession::plan() {
     run_->state.settings.emplace_back(kValidationText, digits(text_.valid_corpus().fingerprint()));
   run_->state.seed = static_cast<std::uint64_t>(options_.batch.seed);
   restore_training_form(*run_, options_.batch.exponential_smoothing > 0);
+}
+
+void TrainSession::take_changes(bool finished) {
+  if (!finished)
+    warn_of_changes(changes_, log_);
+  else if (resumed_)
+    run_->state.settings = saved_settings_;
 }
 
 void TrainSession::open_gpu() {
@@ -351,7 +375,7 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
     bleu.lowercase = text_.target().steps().lowercase;
     if (options_.pretokenized) bleu.tokenize = MtevalMode::none;
     validator_.emplace(text_.valid_examples(), text_.valid_lines(), options_.run.valid_metrics, *workers_, translate,
-                       bleu);
+                       bleu, exact_form(text_.target().steps()));
   }
   return Trainer({options_.model, *run_, text_.windows(), *workers_, validator(), pool_, reporter, log_,
                   options_.pretrained_model, compared_},

@@ -47,6 +47,9 @@ class TrainSession {
   void connect_gpus();
   /// Returns the trainer. Call plan() and connect_gpus() first.
   Trainer make_trainer(Reporter& reporter);
+  /// Takes the settings that differ from those of the saved training. If the training goes on, warns that its result
+  /// will differ. A training that is `finished` keeps the saved settings, with which it was trained. Call plan() first.
+  void take_changes(bool finished);
 
   const TrainOptions& options() const { return options_; }
   Log& log() { return log_; }
@@ -114,6 +117,9 @@ class TrainSession {
   double speed_ = 0;
   bool resumed_ = false;
   std::optional<ResumableCheckpoint> run_;
+  // The settings of the saved training, and what check_resumable() says of those that have changed.
+  std::vector<std::pair<std::string, std::string>> saved_settings_;
+  std::vector<std::string> changes_;
 #if HEED_HAS_CUDA
   std::unique_ptr<CudaDevice> gpu_;
   std::unique_ptr<GpuSum> gpu_sum_;  // of several ranks

@@ -13,9 +13,20 @@ namespace {
 
 constexpr int kNoLengthLimit = 1 << 30;
 
-PairReader open_pairs(const std::vector<std::string>& files, std::istream& in, const TrainOptions& options) {
+/// Returns what a line of the targets is to the same line of the sources, for an error about unequal files.
+std::string relation_of_pairs(const ModelConfig& config, TokenMode target_mode) {
+  if (is_classifier(config)) return "the label of the image in line i of the other";
+  if (image_input(config)) return "the sentence of the image in line i of the other";
+  if (target_mode == TokenMode::trees) return "the tree of the sentence in line i of the other";
+  return "the translation of line i of the other";
+}
+
+/// Opens the files of pairs of a source and a target, which the mode `target_mode` splits into tokens.
+PairReader open_pairs(const std::vector<std::string>& files, std::istream& in, const TrainOptions& options,
+                      TokenMode target_mode) {
   const InvalidUtf8 policy = options.utf8.on_invalid_utf8;
-  if (files.size() == 2) return PairReader(files[0], files[1], policy);
+  if (files.size() == 2)
+    return PairReader(files[0], files[1], policy, relation_of_pairs(options.model_options.config, target_mode));
   return options.trees.empty() ? PairReader(files.at(0), in, policy) : PairReader::of_trees(files.at(0), in, policy);
 }
 
@@ -34,7 +45,7 @@ TextModel source_text(const TrainOptions& options, const std::vector<TextModel>&
 TextModel target_text(const TrainOptions& options, const std::vector<TextModel>& vocabularies, std::istream& in) {
   if (!vocabularies.empty()) return vocabularies.back().target();
   std::set<std::string> labels;
-  PairReader reader = open_pairs(pair_files(options), in, options);
+  PairReader reader = open_pairs(pair_files(options), in, options, TokenMode::labels);
   for (TextPair pair; reader.next(pair);)
     if (!is_blank(pair.target) && labels.insert(pair.target).second && !TextModel::can_be_label(pair.target))
       throw Error(reader.target_position(), "'" + pair.target + "' cannot be a label");
@@ -64,7 +75,7 @@ TrainingText::TrainingText(const TrainOptions& options, const std::vector<TextMo
     if (i == 0 || options.vocabularies[i] != options.vocabularies[0])
       tell_of_byte_order_mark(options.vocabularies[i], log);
   check_with_texts(options, config_, source_, target_);
-  reader_.emplace(open_pairs(pair_files(options), in, options));
+  reader_.emplace(open_pairs(pair_files(options), in, options, target_.steps().mode));
   if (!options.guided_alignment.empty() && !options.links_to_leaves()) alignments_.emplace(options.guided_alignment);
 }
 
@@ -117,7 +128,7 @@ void TrainingText::read_validation(std::istream& in) {
   // Validation sentences of any length are kept; only models with learned positions or a fixed length limit the length.
   const EncodeOptions encode{longest_sequence(config_).value_or(kNoLengthLimit), OnLong::crop, options_.pretokenized,
                              "--max-positions or --fixed-length"};
-  PairReader reader = open_pairs(options_.valid_sets, in, options_);
+  PairReader reader = open_pairs(options_.valid_sets, in, options_, target_.steps().mode);
   CorpusReport report;
   valid_corpus_ = encode_corpus({.reader = reader,
                                  .source = source_,

@@ -51,8 +51,8 @@ std::string describe_difference(const Checkpoint& here, const Checkpoint& there,
   return out;
 }
 
-void check_resumable(const std::string& path, ResumableCheckpoint& saved, const Checkpoint& present,
-                     const std::vector<RunSetting>& settings, Log& log) {
+std::vector<std::string> check_resumable(const std::string& path, ResumableCheckpoint& saved, const Checkpoint& present,
+                                         const std::vector<RunSetting>& settings) {
   const auto fail = [&](const std::string& difference) {
     throw Error(Position{path}, "cannot go on with this training: " + difference +
                                     " (give the same options as before, or name another model with -m)");
@@ -74,10 +74,14 @@ void check_resumable(const std::string& path, ResumableCheckpoint& saved, const 
       changes.push_back(setting.name + " was " + before + " and is now " + setting.value);
   }
   if (!required.empty()) fail(required + (others.empty() ? "" : "; ") + others);
-  for (const std::string& change : changes)
-    log.warn(change + ": the result will differ from that of an uninterrupted run");
   stored.clear();
   for (const RunSetting& setting : settings) stored.emplace_back(setting.name, setting.value);
+  return changes;
+}
+
+void warn_of_changes(const std::vector<std::string>& changes, Log& log) {
+  for (const std::string& change : changes)
+    log.warn(change + ": the result will differ from that of an uninterrupted run");
 }
 
 void forget_validations(TrainingState& state, const std::string& what, Log& log) {

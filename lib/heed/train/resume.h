@@ -36,10 +36,14 @@ struct RunSetting {
 };
 
 /// Compares a saved training with the present one. Throws Error naming `path` when the configs, the text models or a
-/// required setting differ; the message has all settings that differ, because one may be the cause of another. Warns of
-/// each other setting that differs, unless it is of_text. Then stores the present settings in `saved.state`.
-void check_resumable(const std::string& path, ResumableCheckpoint& saved, const Checkpoint& present,
-                     const std::vector<RunSetting>& settings, Log& log);
+/// required setting differ; the message has all settings that differ, because one may be the cause of another. Then
+/// stores the present settings in `saved.state`. Returns a description of each other setting that differs, unless it is
+/// of_text, such as "--seed was 1 and is now 2": warn_of_changes() warns of these if the training goes on.
+std::vector<std::string> check_resumable(const std::string& path, ResumableCheckpoint& saved, const Checkpoint& present,
+                                         const std::vector<RunSetting>& settings);
+
+/// Warns that the result will differ because of the changed settings that check_resumable() has returned.
+void warn_of_changes(const std::vector<std::string>& changes, Log& log);
 
 /// Forgets the scores of earlier validations, with which later ones must not be compared: `what` has changed. Warns, if
 /// there are any.

@@ -26,16 +26,25 @@ double score_lines(const TranslationMetric& metric, const std::vector<std::strin
   return metric.score(sums);
 }
 
+/// Returns form(line) of each line, or the lines themselves if there is no such function.
+std::vector<std::string> in_form(const ExactForm& form, const std::vector<std::string>& lines) {
+  if (!form) return lines;
+  std::vector<std::string> out;
+  for (const std::string& line : lines) out.push_back(form(line));
+  return out;
+}
+
 }  // namespace
 
 Validator::Validator(const Examples& examples, std::vector<std::string> references, std::vector<Metric> metrics,
-                     TrainingWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu)
+                     TrainingWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu, ExactForm exact_form)
     : examples_(examples),
       references_{std::move(references)},
       metrics_(std::move(metrics)),
       workers_(workers),
       translate_(std::move(translate)),
       bleu_(bleu),
+      exact_form_(std::move(exact_form)),
       batches_(batches_in_order(examples_, {.target_tokens = kBatchTokens})) {
   for (const auto& batch : batches_) cut_into_shards(examples_, batch, shards_);
 }
@@ -67,7 +76,8 @@ std::optional<ValidationScores> Validator::run(ParameterValues<float>& parameter
         return std::exp(cross_entropy);
       case Metric::exact:
       case Metric::accuracy:
-        return score_lines(ExactMatchMetric(), translations_, references_[0]);
+        return score_lines(ExactMatchMetric(), in_form(exact_form_, translations_),
+                           in_form(exact_form_, references_[0]));
       case Metric::evalb:
         return score_lines(EvalbMetric({.gold_tags = true, .on_bad_tree = BadTree::skip}), translations_,
                            references_[0]);

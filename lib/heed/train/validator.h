@@ -17,6 +17,9 @@ namespace heed {
 using TranslateCorpus =
     std::function<std::vector<std::string>(ParameterValues<float>&, const Examples&, const InterruptGuard&)>;
 
+/// A function that returns the form of a line in which exact match compares it.
+using ExactForm = std::function<std::string(const std::string&)>;
+
 /// The result of one validation.
 struct ValidationScores {
   std::vector<double> scores;  ///< one score for each metric
@@ -27,9 +30,11 @@ struct ValidationScores {
 class Validator {
  public:
   /// `examples` must outlive the Validator. `references` are their raw target lines, in order, with which
-  /// translations are compared. chrF lower-cases both if `bleu` does.
+  /// translations are compared. chrF lower-cases both if `bleu` does. Exact match compares the exact_form() of both, or
+  /// the lines as they are if there is no such function.
   Validator(const Examples& examples, std::vector<std::string> references, std::vector<Metric> metrics,
-            TrainingWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu = {});
+            TrainingWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu = {},
+            ExactForm exact_form = {});
 
   /// Returns the scores of the parameters. Cross-entropy is in nats per target token, with `</s>` counted and without
   /// label smoothing; perplexity is the exponential of the cross-entropy; BLEU, chrF, exact match and evalb compare
@@ -50,6 +55,7 @@ class Validator {
   TrainingWorkers& workers_;
   TranslateCorpus translate_;
   BleuOptions bleu_;
+  ExactForm exact_form_;
   std::vector<std::vector<std::int32_t>> batches_;
   std::vector<Shard> shards_;
   std::vector<std::string> translations_;

@@ -186,6 +186,22 @@ TEST_CASE("codes of version 0.1, merges listed twice, symbols made by two merges
   }
 }
 
+TEST_CASE("groups in glossaries: no text of a group is repeated, and \\1 is the first group of its expression") {
+  const auto cut = [](const std::vector<std::string>& glossaries, const std::string& word) {
+    BpeOptions options;
+    options.glossaries = Glossaries(glossaries);
+    const Subwords subwords(
+        std::make_shared<const BpeEncoder>(BpeMerges::parse("#version: 0.2\n", "codes"), std::move(options)));
+    std::string out;
+    subwords.split(word, [&](std::string_view piece, int) { out.append(out.empty() ? "" : " ").append(piece); });
+    return out;
+  };
+  CHECK(cut({"[0-9]+(\\.[0-9]+)?"}, "x12.34y") == "x@@ 12.34@@ y");
+  CHECK(cut({"(USA|UK)"}, "xUSAUKy") == "x@@ USA@@ UK@@ y");
+  CHECK(cut({"(X)(Y)", "([0-9])\\1"}, "a22b") == "a@@ 22@@ b");
+  CHECK(cut({"(?<sign>[+-])1", "(?<sign>[+-])2"}, "a+1b-2") == "a@@ +1@@ b@@ -2");
+}
+
 TEST_CASE("glossaries keep parts of words whole as apply-bpe's do") {
   for (const json& test : bpe_reference()["glossaries"]) {
     CAPTURE(test["glossaries"].dump());

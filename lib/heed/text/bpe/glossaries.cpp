@@ -2,6 +2,8 @@
 
 #include <unicode/regex.h>
 
+#include <algorithm>
+
 #include "heed/base/error.h"
 #include "heed/text/moses/protected_patterns.h"
 #include "heed/text/strings/scan.h"
@@ -56,22 +58,27 @@ struct Glossaries::Expression {
   }
 };
 
-/// One regular expression of the user, in the forms that isolate() needs. `inside` finds matches anywhere in a text,
-/// `whole` matches only a text from end to end, and `required` is a text that every match contains. A text that does
-/// not contain `required` need not be searched.
+/// One regular expression of the user, in the forms that isolate() and matches() need. `inside` finds matches anywhere
+/// in a text, and `entire` matches only a text from end to end. `bounded` does so, too, unless the expression has
+/// alternatives: ^a|b$ matches also a text that begins with a, which isolate() leaves uncut, as apply-bpe does.
+/// `required` is a text that every match contains; a text that does not contain `required` need not be searched.
 struct Glossaries::Entry {
-  Expression inside, whole;
+  Expression inside, bounded, entire;
   std::string required;
 
+  // The group of `entire` has no number, so that \1 is the first group of the user's expression.
   explicit Entry(const std::string& pattern)
-      : inside(pattern, pattern), whole("^" + pattern + "$", pattern), required(required_literal(pattern)) {}
+      : inside(pattern, pattern),
+        bounded("^" + pattern + "$", pattern),
+        entire("^(?:" + pattern + ")$", pattern),
+        required(required_literal(pattern)) {}
 
   /// Cuts `part`, a part of a word, before and after each match of the expression. Appends the byte offsets in the word
   /// at which the new parts end. `start` is the byte offset in the word at which `part` starts.
   void isolate(std::string_view part, std::size_t start, std::vector<std::size_t>& ends) const {
     if (contains(part, required)) {
       const icu::UnicodeString text = to_utf16(part);
-      if (!whole.begins(text)) cut(text, start, ends);
+      if (!bounded.begins(text)) cut(text, start, ends);
     }
     if (const std::size_t end = start + part.size(); ends.empty() || ends.back() < end) ends.push_back(end);
   }
@@ -106,13 +113,7 @@ Glossaries& Glossaries::operator=(Glossaries&&) noexcept = default;
 Glossaries::~Glossaries() = default;
 
 Glossaries::Glossaries(const std::vector<std::string>& patterns) {
-  if (patterns.empty()) return;
-  std::string all;
-  for (const std::string& pattern : patterns) {
-    entries_.push_back(std::make_unique<const Entry>(pattern));
-    all.append(all.empty() ? "^(" : "|").append(pattern);
-  }
-  any_ = std::make_unique<const Expression>(all + ")$", all);
+  for (const std::string& pattern : patterns) entries_.push_back(std::make_unique<const Entry>(pattern));
 }
 
 void Glossaries::isolate(std::string_view word, std::vector<std::size_t>& ends) const {
@@ -130,7 +131,9 @@ void Glossaries::isolate(std::string_view word, std::vector<std::size_t>& ends) 
 }
 
 bool Glossaries::matches(std::string_view part) const {
-  return any_ && any_->begins(to_utf16(part));
+  return std::ranges::any_of(entries_, [&](const auto& entry) {
+    return contains(part, entry->required) && entry->entire.begins(to_utf16(part));
+  });
 }
 
 }  // namespace heed

@@ -9,8 +9,9 @@ namespace heed {
 
 /// Regular expressions for parts of words that must not be split into pieces, such as `[0-9]+` or `<url>`. The
 /// expressions have the syntax of ICU's regular expressions, which are close to Python's, and have the same effect as
-/// with the option `--glossaries` of subword-nmt's apply-bpe. A Glossaries object does not change, so that any number
-/// of threads may use one object.
+/// with the option `--glossaries` of subword-nmt's apply-bpe. Groups are the exception: the text of a group is a part
+/// of its match and nothing else, while apply-bpe writes it a second time behind the match. A Glossaries object does
+/// not change, so that any number of threads may use one object.
 class Glossaries {
  public:
   /// Makes an object without regular expressions, so that every part of a word may be split.
@@ -35,10 +36,8 @@ class Glossaries {
 
  private:
   struct Expression;  // a compiled regular expression
-  struct Entry;       // the compiled forms of one regular expression of the user, for isolate()
+  struct Entry;       // the compiled forms of one regular expression of the user
   std::vector<std::unique_ptr<const Entry>> entries_;
-  // All expressions of --glossaries joined into one, which matches a text if one of them matches it from end to end.
-  std::unique_ptr<const Expression> any_;
 };
 
 }  // namespace heed
