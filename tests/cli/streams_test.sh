@@ -82,6 +82,13 @@ done
 [ "$(permissions during/.private.*.tmp)" = '600 ' ] || fail "the temporary file of a private file is not private: $(ls -lA during)"
 exec 3>&-
 wait $! || fail "tokenize -i slow failed"
+# A file of a group stays with the group, so that its members can go on reading it.
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null && chmod 755 . && setpriv --reuid 65534 "$HEED_BIN/tokenize" -i a.en >/dev/null 2>&1; then
+  mkdir -m 777 team && touch team/file team/owned && chown 1234:4321 team/* && chmod 660 team/*
+  expect 0 '' '' setpriv --reuid 65534 --regid 65534 --groups 4321 "$HEED_BIN/tokenize" -i a.en -o team/file
+  expect 0 '' '' "$HEED_BIN/tokenize" -i a.en -o team/owned
+  [ "$(stat -c '%a %u %g' team/file team/owned | tr '\n' ' ')" = '660 65534 4321 660 1234 4321 ' ] || fail "the files of a group are $(ls -lA team)"
+fi
 # A write-protected file is not replaced. (Root may write it.)
 if [ "$(id -u)" -ne 0 ]; then others=(); else others=(setpriv --reuid 65534 --regid 65534 --clear-groups); fi
 chmod 755 . && mkdir -m 777 protected && cp a.en m.h5 protected/ && chmod 444 protected/*

@@ -120,7 +120,7 @@ bool is_write_protected(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && (status.st_mode & S_IWUSR) == 0;
 }
 
-/// Creates the empty file `path` with the permissions of the file `like`, and with the owner and the group of `like` if
+/// Creates the empty file `path` with the permissions of the file `like`, and with its group and its owner as far as
 /// this process may give files away. Does nothing if there is no file `like`. If `path` cannot be created, the caller
 /// gets the error when it opens `path`.
 void create_like(const std::string& like, const std::string& path) {
@@ -128,8 +128,10 @@ void create_like(const std::string& like, const std::string& path) {
   if (::stat(like.c_str(), &status) != 0) return;
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return;
-  [[maybe_unused]] const bool given = ::fchown(fd, status.st_uid, status.st_gid) == 0;
-  [[maybe_unused]] const bool set = ::fchmod(fd, status.st_mode & 0777) == 0;
+  // A user may give a file to another of the user's groups, but only root may give it to another user.
+  [[maybe_unused]] const bool same_group = ::fchown(fd, -1U, status.st_gid) == 0;
+  [[maybe_unused]] const bool same_owner = ::fchown(fd, status.st_uid, -1U) == 0;
+  [[maybe_unused]] const bool same_mode = ::fchmod(fd, status.st_mode & 0777) == 0;
   ::close(fd);
 }
 
