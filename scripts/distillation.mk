@@ -45,6 +45,9 @@ MULTI30K_TEACHER = --task transformer-mini --dropout 0.3 $(MULTI30K) --learn-rat
 MULTI30K_REVERSE = --task transformer-tiny --dropout 0.3 $(MULTI30K) --learn-rate 0.005 --lr-warmup 800
 MULTI30K_STUDENT = --task transformer-tiny --transformer-decoder-autoreg none --dropout 0.2 $(MULTI30K) --learn-rate 0.005 --lr-warmup 2000
 
+# A space would divide a name in two.
+$(foreach variable,FOLDER WORK,$(if $(word 2,$($(variable))),$(error $(variable)=$($(variable)): the name of a folder must have no space)))
+
 HEED_BIN ?= $(CURDIR)/build/release/bin
 export PATH := $(HEED_BIN):$(PATH)
 train = $(FOLDER)/$(TRAIN)

@@ -214,6 +214,12 @@ def main():
     lacking = [name for name in measured.SECTIONS if name not in sections]
     if options.measured and (options.quick or options.no_peers or lacking):
         parser().error(f"--measured: a row needs the sections {', '.join(measured.SECTIONS)}, and neither --quick nor --no-peers")
+    if options.svg and not {"growth", "curves"} & set(sections):
+        parser().error("--svg: draws the sections growth and curves only")
+    for option, path in (("--tsv", options.tsv), ("--svg", options.svg)):
+        folder = os.path.dirname(path or "") or "."
+        if not os.path.isdir(folder):  # noticed before the measurements
+            parser().error(f"{option} {path}: there is no folder {folder}")
     say = lambda message: print(f"bench: {message}", file=sys.stderr, flush=True)  # noqa: E731
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM too removes the working folder
     start = time.monotonic()

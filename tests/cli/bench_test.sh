@@ -17,6 +17,8 @@ expect 2 '' '*--measured: a row needs the sections gemm, train, translate, laten
 expect 2 '' '*--measured: a row needs *' "$bench" --measured FILE --quick
 expect 2 '' '*--draft: needs --model*' "$bench" --draft FILE --only latency
 expect 2 '' '*--draft: is measured in the section latency only' "$bench" --model FILE --draft FILE --only train
+expect 2 '' '*--svg: draws the sections growth and curves only' "$bench" --svg FILE --only train
+expect 2 '' '*--tsv missing/rows.tsv: there is no folder missing' "$bench" --tsv missing/rows.tsv
 expect 1 '' 'bench: *README.md: no table of measurements in it (begin with *' "$bench" --measured "$HEED_SOURCE/README.md"
 expect 0 '' '*OK' python3 "$HEED_SOURCE/tests/cli/bench_quote_test.py"
 

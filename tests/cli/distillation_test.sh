@@ -8,6 +8,9 @@ for part in train:300 valid:20 test:20; do
   for side in en fr; do head -n "${part#*:}" "$HEED_SOURCE/data/${part%:*}.$side" | gzip >"${part%:*}.$side.gz"; done
 done
 small='--enc-depth 1 --dec-depth 1 --dim-emb 16 --transformer-dim-ffn 16 -j 2 --mini-batch-words 500 -q'
+for variable in FOLDER WORK; do
+  expect 2 '' "*$variable=a folder: the name of a folder must have no space*" make -s -f "$HEED_SOURCE/scripts/distillation.mk" $variable='a folder'
+done
 # run [SAMPLES]
 run() {
   make -s -f "$HEED_SOURCE/scripts/distillation.mk" FOLDER=. GZ=.gz WORK=work PIECES='--max-size 300' TEACHER_LENGTH=4u STUDENT_LENGTH=4u SAMPLES="${1:-2}" \

@@ -57,16 +57,38 @@ if command -v xz >/dev/null; then
   [ -e unpacked/unpacking ] && fail "cifar10 leaves unpacked/unpacking"
 fi
 expect 1 '' "cifar10: no $PWD/none/train.tar.xz (*" "$scripts/cifar10" vit none work </dev/null
+# A folder that is the wrong one is named, and does not stay the folder of WORK.
+mkdir -p few/train/cat empty/train
+ln image few/train/cat/1.jpg
+for wrong in few empty; do
+  expect 1 '' "cifar10: no folder of a class in $PWD/$wrong/train has more than 500 .jpg files (*" "$scripts/cifar10" vit $wrong corrected </dev/null
+done
+expect 0 '*accuracy*' '' "$scripts/cifar10" vit images corrected </dev/null
+check_lists corrected "a folder after a wrong one"
 
 # --- textbook-demo: a file that is missing is not replaced by other data
 expect 1 '' "textbook-demo: no $PWD/pairs.tsv (name a file of pairs, source TAB target)" "$scripts/textbook-demo" pairs.tsv 1 2
 printf 'a\tb\n' >pairs.tsv
 expect 0 '*all four right: 0 of 2 seeds' '*' "$scripts/textbook-demo" pairs.tsv 1 2 </dev/null
 
+printf 'a\tb\nc\n' >pairs.tsv
+expect 1 '' "textbook-demo: $PWD/pairs.tsv:2: has no TAB (name a file of pairs, source TAB target)" "$scripts/textbook-demo" pairs.tsv
+: >pairs.tsv
+expect 1 '' "textbook-demo: $PWD/pairs.tsv: is empty (name a file of pairs, source TAB target)" "$scripts/textbook-demo" pairs.tsv
+printf 'a\tb\n' >pairs.tsv
+
 # --- family
 : >stubs/calls
 "$scripts/family" norms tables </dev/null >/dev/null 2>&1  # the table needs what train writes
 grep -qF -- "-o $PWD/tables/vocab" stubs/calls || fail "family: $(head -n 1 stubs/calls)"
+
+MODELS='rnn-x*' expect 2 '*' 'family: MODELS=rnn-x\*: no model has such a name; the names are transformer pre-norm * rnn-attention-dot' \
+  "$scripts/family" models tables </dev/null
+UPDATES=1.5 expect 2 '' 'family: UPDATES=1.5: must be a whole number' "$scripts/family" norms tables </dev/null
+# A dash stands for exact search that is too much work, and for no other failure.
+mkdir broken && cp stubs/* broken/
+printf '#!/bin/sh\necho "translate: out of order" >&2\nexit 1\n' >broken/translate
+HEED_BIN=broken expect 1 '*length-1' 'translate: out of order' "$scripts/family" search tables </dev/null
 
 # --- HEED_BIN is relative to the current folder, too
 printf 'tree\n' >trees
@@ -77,8 +99,28 @@ for arguments in 'cifar10 vit images elsewhere' 'family norms elsewhere' 'multi3
   # shellcheck disable=SC2086 # the words of $arguments are the script and its arguments
   HEED_BIN=stubs "$scripts/"$arguments </dev/null >said 2>&1
   grep -q '^build-vocab \|^train ' stubs/calls || fail "HEED_BIN=stubs $arguments: $(cat said)"
+  # Programs of the search path do not stand for those of a folder that is misspelt.
+  # shellcheck disable=SC2086
+  HEED_BIN=stub PATH=$PWD/stubs:$PATH expect 1 '' "${arguments%% *}: no program $PWD/stub/train (HEED_BIN): build first (*" "$scripts/"$arguments </dev/null
   rm -rf elsewhere
 done
+
+# --- arguments that a script does not know are refused before it does anything
+for arguments in 'cifar10 vit images elsewhere more' 'family norms elsewhere more' 'multi30k published . elsewhere more' 'parse trees' \
+  'parse trees trees elsewhere more' 'wmt14 rehearsal . elsewhere more'; do
+  # shellcheck disable=SC2086
+  expect 2 '' "*usage: scripts/${arguments%% *} *" "$scripts/"$arguments </dev/null
+  [ ! -e elsewhere ] || fail "$arguments: makes files"
+done
+UPDATES=1K expect 1 '' 'wmt14: UPDATES=1K: must be a whole number' "$scripts/wmt14" rehearsal . elsewhere </dev/null
+SEED=one expect 2 '' 'multi30k: SEED=one: must be a whole number' "$scripts/multi30k" best . elsewhere </dev/null
+mkdir -p nothing
+expect 1 '' "wmt14: no $PWD/nothing/train.en or $PWD/nothing/train.en.gz (*" "$scripts/wmt14" rehearsal nothing elsewhere </dev/null
+rm -rf elsewhere
+mv test_2016_flickr.de.gz nothing/
+expect 1 '' "multi30k: no $PWD/test_2016_flickr.de.gz (*" "$scripts/multi30k" published . elsewhere </dev/null
+[ ! -e elsewhere ] || fail "multi30k begins without its test text"
+mv nothing/test_2016_flickr.de.gz .
 
 # --- parse: an interrupted translation of the raw text goes on, unless the text is another
 cat >stubs/tokenize <<'PROGRAM'
@@ -179,6 +221,11 @@ for script in scripts/*; do
   done
   rm stdout stderr
 done
+for arguments in 'demo home more' 'demo-images home more' 'setup --libs'; do
+  # shellcheck disable=SC2086
+  expect 2 '' "*usage: scripts/${arguments%% *} *" scripts/$arguments </dev/null
+  rm stdout stderr
+done
 cd .. || exit 1
-find helped | sort | cmp - before || fail "--help makes files"
+find helped | sort | cmp - before || fail "--help and wrong arguments make files"
 finish

@@ -56,6 +56,49 @@ echo before >through
 expect 0 '' '' bash -c "('$HEED_BIN/tokenize' -i a.en -o like-dev-stdout; echo after) >>through"
 { echo before; cat out; echo after; } | cmp -s - through || fail "-o /dev/stdout >>through replaces what the file holds"
 
+# A file that is replaced keeps its permissions, and its temporary file has them, too. A new file gets those of the umask.
+permissions() { stat -L -c %a "$@" | tr '\n' ' '; }
+private=(private.txt private.h5 private.maps.h5 private.svg)
+touch private.txt private.maps.h5 private.svg
+cp m.h5 private.h5
+chmod 600 "${private[@]}"
+(umask 027 && "$HEED_BIN/tokenize" -i a.en -o new.txt) || fail "tokenize -o new.txt failed"
+[ "$(permissions new.txt)" = '640 ' ] || fail "a new file has the permissions $(permissions new.txt)"
+ln -s private.txt to-private
+expect 0 '' '' "$HEED_BIN/tokenize" -i a.en -o to-private
+"${train[@]}" -t a.en a.fr -v vocab -m private.h5 --after 3u || fail "train -m private.h5 failed"
+expect 0 '' '' "$HEED_BIN/inspect-attention" -q -m m.h5 -i a.en --lines 1 -o private.maps.h5
+expect 0 '*' '' "$HEED_BIN/kernel-regression" -q --make --plot private.svg
+for file in "${private[@]}"; do [ -s "$file" ] || fail "$file was not written"; done
+[ "$(permissions "${private[@]}")" = '600 600 600 600 ' ] || fail "${private[*]} have the permissions $(permissions "${private[@]}")"
+mkfifo slow
+mkdir during && touch during/private && chmod 600 during/private
+"$HEED_BIN/tokenize" -i slow -o during/private &
+exec 3>slow
+for _ in $(seq 200); do
+  [ "$(find during -name '.private.*.tmp' | wc -l)" -eq 0 ] || break
+  sleep 0.02
+done
+[ "$(permissions during/.private.*.tmp)" = '600 ' ] || fail "the temporary file of a private file is not private: $(ls -lA during)"
+exec 3>&-
+wait $! || fail "tokenize -i slow failed"
+# A file of a group stays with the group, so that its members can go on reading it.
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null && chmod 755 . && setpriv --reuid 65534 "$HEED_BIN/tokenize" -i a.en >/dev/null 2>&1; then
+  mkdir -m 777 team && touch team/file team/owned && chown 1234:4321 team/* && chmod 660 team/*
+  expect 0 '' '' setpriv --reuid 65534 --regid 65534 --groups 4321 "$HEED_BIN/tokenize" -i a.en -o team/file
+  expect 0 '' '' "$HEED_BIN/tokenize" -i a.en -o team/owned
+  [ "$(stat -c '%a %u %g' team/file team/owned | tr '\n' ' ')" = '660 65534 4321 660 1234 4321 ' ] || fail "the files of a group are $(ls -lA team)"
+fi
+# A write-protected file is not replaced. (Root may write it.)
+if [ "$(id -u)" -ne 0 ]; then others=(); else others=(setpriv --reuid 65534 --regid 65534 --clear-groups); fi
+chmod 755 . && mkdir -m 777 protected && cp a.en m.h5 protected/ && chmod 444 protected/*
+if [ "$(id -u)" -ne 0 ] || { command -v setpriv >/dev/null && chown 65534 protected/* && "${others[@]}" "$HEED_BIN/tokenize" -i a.en >/dev/null 2>&1; }; then
+  expect 1 '' 'tokenize: protected/a.en: cannot open for writing: Permission denied' "${others[@]}" "$HEED_BIN/tokenize" -i a.fr -o protected/a.en
+  expect 1 '' 'train: protected/m.h5: cannot open for writing: Permission denied' "${others[@]}" "${train[@]}" -t a.en a.fr -v vocab -m protected/m.h5 --after 3u
+  cmp -s a.en protected/a.en && cmp -s m.h5 protected/m.h5 || fail "a write-protected file was replaced"
+fi
+expect 1 '' 'tokenize: a.en/out: cannot open for writing: Not a directory' "$HEED_BIN/tokenize" -i a.fr -o a.en/out
+
 # No output takes the place of an input or of another output, and no file has an empty name.
 spoils() {
   expect 2 '' "${3##*/}: $1: is also the file of $2, and one would spoil the other (name another file)" "${@:3}"

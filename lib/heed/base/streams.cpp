@@ -114,6 +114,27 @@ std::optional<int> descriptor_named(std::string_view path) {
   return std::nullopt;
 }
 
+/// Tells whether `path` is a file that its own user may not write.
+bool is_write_protected(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && (status.st_mode & S_IWUSR) == 0;
+}
+
+/// Creates the empty file `path` with the permissions of the file `like`, and with its group and its owner as far as
+/// this process may give files away. Does nothing if there is no file `like`. If `path` cannot be created, the caller
+/// gets the error when it opens `path`.
+void create_like(const std::string& like, const std::string& path) {
+  struct stat status {};
+  if (::stat(like.c_str(), &status) != 0) return;
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) return;
+  // A user may give a file to another of the user's groups, but only root may give it to another user.
+  [[maybe_unused]] const bool same_group = ::fchown(fd, -1U, status.st_gid) == 0;
+  [[maybe_unused]] const bool same_owner = ::fchown(fd, status.st_uid, -1U) == 0;
+  [[maybe_unused]] const bool same_mode = ::fchmod(fd, status.st_mode & 0777) == 0;
+  ::close(fd);
+}
+
 /// Follows the symbolic links of `path` and returns the path that they lead to. The result is not a symbolic link, or
 /// is a path such as /dev/fd/1 that names an open file descriptor. No file needs to exist at the result.
 std::string without_links(const std::string& path) {
@@ -312,7 +333,10 @@ std::string target_of_output(const std::string& path) {
 }
 
 void check_writable(const std::string& path) {
-  if (::access(folder_of(target_of_output(path)).c_str(), W_OK | X_OK) != 0)
+  const std::string target = target_of_output(path);
+  // With the slash, a file in place of the folder is ENOTDIR and not a missing permission.
+  if (::access((folder_of(target) + "/").c_str(), W_OK | X_OK) != 0 ||
+      (is_write_protected(target) && ::access(target.c_str(), W_OK) != 0))
     throw Error(Position{path}, "cannot open for writing: " + errno_text());
 }
 
@@ -348,7 +372,9 @@ std::string temporary_name(const std::string& target) {
 }
 
 AtomicPath::AtomicPath(std::string path)
-    : path_(std::move(path)), target_(target_of_output(path_)), temporary_(temporary_name(target_)) {}
+    : path_(std::move(path)), target_(target_of_output(path_)), temporary_(temporary_name(target_)) {
+  create_like(target_, temporary_.path());
+}
 
 void put_in_place(const std::string& temporary, const std::string& target, const std::string& name) {
   flush_to_disk(temporary, name, false);

@@ -93,8 +93,9 @@ bool is_special(const std::string& path);
 /// Throws Error when `path` is a folder, a device, a pipe or a file descriptor (/dev/stdout).
 std::string target_of_output(const std::string& path);
 
-/// Throws Error when no file can appear at `path`: when target_of_output() does, and when the folder of the file is
-/// missing or cannot be written to. Programs call this before they begin hours of work.
+/// Throws Error when no file can appear at `path`: when target_of_output() does, when the folder of the file is missing
+/// or cannot be written to, and when a write-protected file is at `path`. Programs call this before they begin hours of
+/// work.
 void check_writable(const std::string& path);
 
 /// Tells whether two paths lead to the same file, also through symbolic links. The file need not exist. Throws Error
@@ -127,7 +128,8 @@ std::string temporary_name(const std::string& target);
 /// temporary(); commit() then flushes that file to the disk, renames it to `path` and flushes the folder. Without
 /// commit(), the destructor removes the temporary file and `path` stays unchanged. If `path` is a symbolic link, the
 /// link stays, and the file that the link leads to is replaced or created; temporary() is then in the folder of that
-/// file.
+/// file. If there is a file to be replaced, the constructor creates temporary() with the permissions of that file, so
+/// that others cannot read a private file, also while it is written.
 class AtomicPath {
  public:
   explicit AtomicPath(std::string path);
