@@ -28,15 +28,16 @@ score=$("$HEED_BIN/bleu" a.fr -m chrf --chrf-lowercase -b -w 6 -i scored.fr)
 awk -F '\t' -v score="$score" 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "chrf") column = i }
   $1 == "validation" { found = $column; same = score > 1 && score < 99 && (found - score) ^ 2 < 1e-8 }
   END { if (!same) print "the chrF of the validation is " found ", bleu says " score; exit !same }' scored.tsv || fail "$(cat scored.tsv)"
-# A picture that cannot be written does not end a training; after its end, the error is the program's.
+# A picture that cannot be written does not end a training; after its end, the error is the program's. The training takes
+# seconds, so that it is not at its end when the folder goes away.
 mkdir pictures
-"$train" "${small[@]}" -t a.en a.fr -v vocab -m long.h5 --after 300u --disp-freq 1u --plot pictures/curve.svg 2>err &
+"$train" "${small[@]}" -t a.en a.fr -v vocab -m long.h5 --after 3000u --disp-freq 1u --plot pictures/curve.svg 2>err &
 training=$!
-for ((i = 0; i < 600; ++i)); do [ ! -e pictures/curve.svg ] || break; sleep 0.05; done
+for ((i = 0; i < 3000; ++i)); do [ ! -e pictures/curve.svg ] || break; sleep 0.01; done
 mv pictures gone
 wait "$training" && fail "a lost picture is no error"
 [ "$(grep -c 'warning: pictures/curve.svg: .*(the training goes on, and tries again to draw the picture)' err)" -eq 1 ] &&
-  grep -q 'saved long.h5 after update 300' err && grep -q '^train: pictures/curve.svg: ' err || fail "a lost picture: $(tail -n 5 err)"
+  grep -q 'saved long.h5 after update 3,000' err && grep -q '^train: pictures/curve.svg: ' err || fail "a lost picture: $(tail -n 5 err)"
 expect 0 'event?update?epoch*update?2?*saved?*finished?*' '' \
   bash -c "'$train' ${small[*]} -q --tsv - -v vocab -m n.h5 --after 2e --log-format tsv --disp-freq 1u <a.tsv"
 if command -v h5diff >/dev/null; then h5diff m.h5 n.h5 /parameters /parameters || fail "a TSV gives another model"; fi
