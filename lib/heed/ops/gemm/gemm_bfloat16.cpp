@@ -445,9 +445,9 @@ void multiply_block_avx512(const Product& p, std::int64_t i, std::int64_t j, Nex
     for (__m512& sum : row) sum = _mm512_setzero_ps();
   // The pairs that fill up the last tile are left out.
   for (std::int64_t pairs = tiles_over(p.k, 2); pairs > 0; pairs -= kSide, a += kTile, b += kTile) {
-    // Each step requests two rows of C, because all requests at once would hold up the loads of tiles. This loop has no
-    // variable that it can do without: the general registers are all in use. For rows of bfloat16 it therefore requests
-    // more lines than needed.
+    // Each step requests two rows of C, because all requests at once would hold up the loads of tiles. For rows of
+    // bfloat16 these are more lines than needed, but their number would be one more variable in this loop, which
+    // already uses all general registers of the CPU.
     if (requested != last_requested)
       for (int row = 0; row < 2; ++row, requested += row_bytes)
         for (int v = 0; v < vectors; ++v) _mm_prefetch(requested + v * kLine, _MM_HINT_ET0);
@@ -673,23 +673,17 @@ Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmO
 
 namespace {
 
-/// Returns how A [m, k] is stored, and how its tiles are made of it.
-template <class X>
-Stored<X> stored_left(std::int64_t m, std::int64_t k, GemmOperand<X> a) {
-  return {a.data, a.stride, m, k, !a.transposed, a.transposed && instruction_set() == InstructionSet::amx};
-}
-
-/// Returns a left matrix whose tiles, at `tiles`, are made as `stored` says.
-template <class X>
-Bfloat16LeftOperand left_operand(const Stored<X>& stored, const std::uint32_t* tiles) {
-  return {tiles, stored.size, stored.k, !stored.along_rows && !stored.transposes};
+/// Tells whether the products use AMX, which cannot read tiles that are stored transposed.
+bool uses_amx() {
+  return instruction_set() == InstructionSet::amx;
 }
 
 /// Rounds A [m, k] to bfloat16 and lays it out in tiles, in memory of `arena`.
 template <class X>
 Bfloat16LeftOperand left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<X> a) {
-  const Stored<X> stored = stored_left(m, k, a);
-  return left_operand(stored, make_tiles(stored, arena.tensor<std::uint32_t>({words_of_tiles(m, k)}).data()));
+  const Stored<X> stored{a.data, a.stride, m, k, !a.transposed, a.transposed && uses_amx()};
+  const std::uint32_t* const tiles = make_tiles(stored, arena.tensor<std::uint32_t>({words_of_tiles(m, k)}).data());
+  return {tiles, m, k, a.transposed && !uses_amx()};
 }
 
 }  // namespace
@@ -708,8 +702,7 @@ Bfloat16Gradient::Bfloat16Gradient(Arena& arena, std::int64_t rows, std::int64_t
       columns_(columns),
       dy_(dy),
       kept_(kept),
-      tiles_(arena.tensor<std::uint32_t>({words_of_tiles(columns, rows)}).data()),
-      transposes_(instruction_set() == InstructionSet::amx) {}
+      tiles_(arena.tensor<std::uint32_t>({words_of_tiles(columns, rows)}).data()) {}
 
 Bfloat16LeftOperand Bfloat16Gradient::add(Arena& arena, std::int64_t begin, std::int64_t end, float* sums) {
   std::uint32_t* const rows = arena.tensor<std::uint32_t>({words_of_tiles(end - begin, columns_)}).data();
@@ -729,14 +722,14 @@ Bfloat16LeftOperand Bfloat16Gradient::add(Arena& arena, std::int64_t begin, std:
     const std::int64_t i = row(square), j = column(square), at = i * columns_ + j;
     lay_out_square(dy_ + at, kept(at), columns_, end - i, columns_ - j,
                    {rows + (i - begin) / kSide * next_row + j / kDepth * kTile, next_row},
-                   {tiles_ + j / kSide * next_column + i / kDepth * kTile, next_column}, transposes_,
+                   {tiles_ + j / kSide * next_column + i / kDepth * kTile, next_column}, uses_amx(),
                    sums ? sums + j : nullptr);
   }
   return {rows, end - begin, columns_};
 }
 
 Bfloat16LeftOperand Bfloat16Gradient::transposed() const {
-  return {tiles_, columns_, rows_, !transposes_};
+  return {tiles_, columns_, rows_, !uses_amx()};
 }
 
 namespace {
@@ -745,7 +738,7 @@ namespace {
 void multiply(const Product& product, bool tiles_transposed) {
   if (tiles_transposed)
     multiply_avx512<true>(product);
-  else if (instruction_set() == InstructionSet::amx)
+  else if (uses_amx())
     multiply_amx(product);
   else
     multiply_avx512<false>(product);

@@ -72,7 +72,6 @@ class Bfloat16Gradient {
   const float* dy_ = nullptr;
   const Bfloat16* kept_ = nullptr;
   std::uint32_t* tiles_ = nullptr;  // of the transpose
-  bool transposes_ = false;         // whether these tiles are transposed, which AMX needs
 };
 
 /// Rounds n numbers to bfloat16: out[i] = x[i], rounded exactly as the products round their operands. Denormal numbers
