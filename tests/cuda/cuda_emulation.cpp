@@ -517,6 +517,16 @@ void wait_until(std::uintptr_t point) {
   late_copies.download(point);
 }
 
+namespace {
+bool graphs_are_refused = false;
+}  // namespace
+void refuse_graphs(bool refuse) {
+  graphs_are_refused = refuse;
+}
+bool refuses_graphs() {
+  return graphs_are_refused;
+}
+
 const Place& place() {
   return running->current().place;
 }

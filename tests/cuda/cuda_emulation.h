@@ -88,6 +88,10 @@ std::uintptr_t point();
 /// Waits until all copies before a point are done.
 void wait_until(std::uintptr_t point);
 
+/// Makes graphs fail from now on, or not, as CUDA's may (see tensor/cuda_graphs.h), and returns whether they do.
+void refuse_graphs(bool refuse);
+bool refuses_graphs();
+
 /// The place of the thread that runs, and the sizes of block and grid.
 struct Place {
   dim3 thread, block, block_size, grid_size;

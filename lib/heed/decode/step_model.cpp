@@ -72,16 +72,21 @@ void NetworkStepModel::reorder(std::span<const std::int32_t> parents) {
 
 Tensor<float> NetworkStepModel::step(std::span<const std::int32_t> tokens) {
   graph_.reset();
-  const Variable<float> hidden = state_->step(graph_, tokens);
-  if (shortlist_) return shortlist_output_.scores(graph_, hidden.value, vocabulary());
-  return graph_.device().download(
-      linear(graph_, hidden, model_.output_weight(graph_), model_.output_bias(graph_)).value);
+  Tensor<float> scores;
+  graph_.device().step(std::ssize(tokens), [&] {
+    const Variable<float> hidden = state_->step(graph_, tokens);
+    scores = shortlist_ ? shortlist_output_.scores(graph_, hidden.value, vocabulary())
+                        : graph_.device().download(
+                              linear(graph_, hidden, model_.output_weight(graph_), model_.output_bias(graph_)).value);
+  });
+  return scores;
 }
 
 void NetworkStepModel::step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k,
                             float* log_probabilities, std::int32_t* ids) {
   graph_.reset();
-  best(state_->step(graph_, tokens).value, device, k, log_probabilities, ids);
+  graph_.device().step(std::ssize(tokens),
+                       [&] { best(state_->step(graph_, tokens).value, device, k, log_probabilities, ids); });
 }
 
 void NetworkStepModel::step_chains(std::span<const std::int32_t> tokens, std::span<const std::int32_t> counts,

@@ -6,10 +6,14 @@
 namespace heed {
 namespace {
 
+/// Rounds a number up to a multiple of `step`.
+template <class Number>
+Number rounded_up(Number n, Number step) {
+  return (n + step - 1) / step * step;
+}
 /// Rounds a number of bytes up to whole cache lines of 64 bytes.
 std::size_t whole_lines(std::size_t bytes) {
-  constexpr std::size_t kLine = 64;
-  return (bytes + kLine - 1) / kLine * kLine;
+  return rounded_up(bytes, std::size_t{64});
 }
 
 /// Chooses the number format (exact, int16 or int8) in which the cache stores keys and values, from the precision of
@@ -57,6 +61,7 @@ DecoderCache<T>::DecoderCache(Device device, int layers, std::int64_t width, int
 template <class T>
 void DecoderCache<T>::begin(PackedOffsets source) {
   source_.assign(source.offsets.begin(), source.offsets.end());
+  memory_tokens_ = device_.is_host() ? source.tokens() : std::max(memory_tokens_, rounded_up(source.tokens(), 64));
   batch_.reset();
   if (!device_.is_host()) source_on_device_ = put_in<std::int32_t>(batch_, device_, source_);
   const auto rows = static_cast<std::size_t>(source.sequences());
@@ -71,7 +76,7 @@ void DecoderCache<T>::begin(PackedOffsets source) {
 
 template <class T>
 void DecoderCache<T>::set_memory(int layer, Tensor<T> kv) {
-  memory_.grow(static_cast<std::size_t>(kv.rows()) * bytes_of_source_token());
+  memory_.grow(static_cast<std::size_t>(memory_tokens_) * bytes_of_source_token());
   device_.run([&](auto& context) {
     store_records<T>(context, {kv.data(), kv.columns()}, kv.rows(), width_, memory_records(layer), {});
   });
@@ -168,23 +173,23 @@ void DecoderCache<T>::begin_chains(std::span<const std::int32_t> counts) {
   upload_step();
 }
 
-/// Copies the arrays of the step to the device, all at once; the table of slots with as many columns as the longest row
-/// has positions.
+/// Copies the arrays of the step to the device, all at once; the table of slots with longest() columns.
 template <class T>
 void DecoderCache<T>::upload_step() {
   places_.clear();
-  std::int32_t longest = 0;
+  longest_ = 0;
   for (std::size_t r = 0; r < lengths_.size(); ++r) {
     places_.push_back(static_cast<std::int32_t>(slot_of(r, lengths_[r] - 1)));
-    longest = std::max(longest, lengths_[r]);
+    longest_ = std::max(longest_, lengths_[r]);
   }
   if (device_.is_host()) return;
+  longest_ = rounded_up(longest_, 16);  // no more than capacity_, which is a multiple
   staged_ = places_;
   staged_.insert(staged_.end(), lengths_.begin(), lengths_.end());
   staged_.insert(staged_.end(), sentences_.begin(), sentences_.end());
   for (std::size_t r = 0; r < lengths_.size(); ++r) {
     const auto row = slots_.begin() + static_cast<std::ptrdiff_t>(r * static_cast<std::size_t>(capacity_));
-    staged_.insert(staged_.end(), row, row + longest);
+    staged_.insert(staged_.end(), row, row + longest_);
   }
   step_.reset();
   std::span<const std::int32_t> rest = put_in<std::int32_t>(step_, device_, staged_);
@@ -198,7 +203,7 @@ void DecoderCache<T>::upload_step() {
   on_device_ = {.lengths = take(rows),
                 .sentences = take(rows),
                 .slots = rest,
-                .capacity = longest,
+                .capacity = longest_,
                 .source = {source_on_device_}};
 }
 

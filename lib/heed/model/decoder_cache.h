@@ -130,6 +130,10 @@ class DecoderCache {
   /// Returns the offsets of the sentences in the encoder output.
   PackedOffsets source() const { return {source_}; }
 
+  /// Returns the number of positions for which the step needs tables: those of the longest row (hypothesis), or on a
+  /// GPU up to 15 more, so that the kernels of the following steps have the same parameters (see CudaGraphs).
+  std::int32_t longest() const { return longest_; }
+
   /// The arrays that describe the rows of a step, in the memory of the device: what cached_attention() and
   /// memory_attention() read. The elements are those of the functions above; the table of slots has `capacity` columns.
   struct StepArrays {
@@ -180,8 +184,7 @@ class DecoderCache {
   /// Returns the records of cross-attention in `layer`, one for each source token of the batch.
   CacheRecords memory_records(int layer) const {
     return records(
-        memory_.data() + static_cast<std::size_t>(layer) * static_cast<std::size_t>(source().tokens()) * record_,
-        record_);
+        memory_.data() + static_cast<std::size_t>(layer) * static_cast<std::size_t>(memory_tokens_) * record_, record_);
   }
   /// Returns the address in the pool of what `slot` holds for `layer`.
   std::byte* pool_at(std::size_t slot, int layer) const {
@@ -201,8 +204,10 @@ class DecoderCache {
   // The bytes of a record of the pool: record_, or those of a state.
   std::size_t pool_record_;
   // pool_ holds the records (keys and values) of self-attention, in the order [slot, layer]. memory_ holds the records
-  // of cross-attention, in the order [layer, source token].
+  // of cross-attention, in the order [layer, source token], with memory_tokens_ source tokens for each layer: those of
+  // the batch, or on a GPU at least those of all batches so far, so that most batches have the same addresses.
   DeviceMemory pool_, memory_;
+  int memory_tokens_ = 0;
   std::vector<std::int32_t> source_, lengths_, sentences_, slots_, spare_, free_;
   std::vector<std::int32_t> counts_;  // for each slot of the pool
   std::vector<std::int32_t> places_;  // the slot of each row's last position, which the step has added
@@ -216,6 +221,7 @@ class DecoderCache {
   // For each slot of the pool, whether any hypothesis lists the slot in slots_. Only collect() uses this array.
   std::vector<bool> used_;
   std::int64_t capacity_ = 0, slot_count_ = 0;
+  std::int32_t longest_ = 0;
 };
 
 extern template class DecoderCache<float>;

@@ -314,7 +314,6 @@ Variable<T> Transformer<T>::run_step(Graph<T>& graph, std::span<const std::int32
   const auto lengths = cache.lengths();
   const Tensor<std::int32_t> at =
       graph.host_arena().template tensor<std::int32_t>({static_cast<std::int64_t>(lengths.size())});
-  std::int32_t length = 0;
   for (std::size_t r = 0; r < lengths.size(); ++r) {
     std::int32_t& position = at[static_cast<std::int64_t>(r)];
     position = lengths[r] - 1;
@@ -323,9 +322,8 @@ Variable<T> Transformer<T>::run_step(Graph<T>& graph, std::span<const std::int32
       cache.set_count(r, words);
       if (config_.word_positions) position = words;
     }
-    length = std::max(length, lengths[r]);
   }
-  Variable<T> input = (*target_embedding_)(graph, tokens, at.span(), length + 1);
+  Variable<T> input = (*target_embedding_)(graph, tokens, at.span(), cache.longest() + 1);
   if (next_word_) {
     const Tensor<std::int32_t> words =
         graph.host_arena().template tensor<std::int32_t>({static_cast<std::int64_t>(lengths.size())});
@@ -333,7 +331,7 @@ Variable<T> Transformer<T>::run_step(Graph<T>& graph, std::span<const std::int32
     input = add(graph, input, gather_rows<T>(graph, graph.input(cache.words()), words.span()));
   }
   ResidualStream<T> stream = decoder_norms_.start(graph, input);
-  const StackPositions<T> shared = decoder_positions_->shared(graph, length);
+  const StackPositions<T> shared = decoder_positions_->shared(graph, cache.longest());
   for (const DecoderLayer& layer : decoder_layers_) layer.step(graph, decoder_norms_, stream, shared, cache);
   return stream.input;
 }

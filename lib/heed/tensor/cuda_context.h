@@ -12,6 +12,7 @@ namespace heed {
 struct CudaProducts;  // the handle and the chosen algorithms of cuBLASLt, which gemm() reuses
 class CudaStaging;    // the locked memory through which copy_to_gpu() copies
 class CudaUploads;    // the copies that upload_bytes() has made
+class CudaGraphs;     // the graphs of steps that repeat
 
 /// The environment in which the kernels of a GPU run. Kernels are put into the stream, one after another; the GPU runs
 /// them in this order while the host goes on.
@@ -24,6 +25,7 @@ struct CudaContext {
   std::shared_ptr<CudaProducts> products = {};  ///< made by the first gemm()
   std::shared_ptr<CudaUploads> uploads = {};    ///< made by the first upload_bytes()
   std::shared_ptr<CudaStaging> staging = {};    ///< made by the first copy_to_gpu(); freed before what it copies to
+  std::shared_ptr<CudaGraphs> graphs = {};      ///< made by the first collect_step()
 };
 
 }  // namespace heed

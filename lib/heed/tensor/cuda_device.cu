@@ -77,6 +77,7 @@ CudaDevice::CudaDevice(int number, Precision precision) : context_{arena_, host_
 
 CudaDevice::~CudaDevice() {
   cudaStreamSynchronize(context_.stream);
+  context_.graphs.reset();
   context_.products.reset();
   context_.staging.reset();
   context_.uploads.reset();

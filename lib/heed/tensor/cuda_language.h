@@ -15,6 +15,7 @@
 
 #include "heed/base/error.h"
 #include "heed/tensor/cuda_context.h"
+#include "heed/tensor/cuda_graphs.h"
 #include "heed/tensor/cuda_memory.h"
 
 #ifdef __CUDACC__
@@ -49,8 +50,8 @@ LaunchShape shape_for_rows(std::int64_t rows, std::int64_t columns) {
   return {static_cast<unsigned>(rows), threads, threads / 32 * sizeof(T)};
 }
 
-/// Puts a kernel into the stream of the context; nothing where the grid has no blocks. Throws Error where CUDA refuses
-/// it.
+/// Puts a kernel into the stream of the context, or adds it to the commands of its step (see CudaGraphs); nothing where
+/// the grid has no blocks. Throws Error where CUDA refuses it.
 template <class... Parameters>
 void launch(const CudaContext& device, const LaunchShape& shape, void (*kernel)(Parameters...),
             std::type_identity_t<Parameters>... arguments) {
@@ -58,14 +59,18 @@ void launch(const CudaContext& device, const LaunchShape& shape, void (*kernel)(
   constexpr std::size_t kWithoutAsking = 48 * 1024;  // bytes of shared memory
   if (shape.shared_bytes > kWithoutAsking)
     allow_shared_memory(device, reinterpret_cast<const void*>(kernel), shape.shared_bytes);
+  const auto submit = [=](const CudaContext& to) {
 #ifdef __CUDACC__
-  kernel<<<shape.blocks, shape.threads, shape.shared_bytes, device.stream>>>(arguments...);
-  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
-    throw Error(std::string("the GPU refuses a kernel: ") + cudaGetErrorString(error));
+    kernel<<<shape.blocks, shape.threads, shape.shared_bytes, to.stream>>>(arguments...);
+    if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
+      throw Error(std::string("the GPU refuses a kernel: ") + cudaGetErrorString(error));
 #else
-  (emulation::require_memory_of_gpu(arguments), ...);
-  emulation::run_grid({shape.blocks}, {shape.threads}, shape.shared_bytes, [&] { kernel(arguments...); });
+    static_cast<void>(to);
+    (emulation::require_memory_of_gpu(arguments), ...);
+    emulation::run_grid({shape.blocks}, {shape.threads}, shape.shared_bytes, [&] { kernel(arguments...); });
 #endif
+  };
+  put_command(device, submit, kernel, shape.blocks, shape.threads, shape.shared_bytes, arguments...);
 }
 
 /// Returns a copy of an array of the host in the memory of the GPU (see upload_bytes()).

@@ -45,16 +45,14 @@ void free_locked(void* memory, std::size_t) {
   cudaFreeHost(memory);
 }
 
-void copy(const CudaContext& device, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  check(cudaMemcpyAsync(to, from, bytes, kind, device.stream), "the GPU refuses a copy");
-}
-void copy_from_locked(const CudaContext& device, void* to, const void* from, std::size_t bytes) {
-  copy(device, to, from, bytes, cudaMemcpyHostToDevice);
+/// Copies bytes from locked memory to that of the GPU, or within that of the GPU.
+void copy_now(const CudaContext& device, void* to, const void* from, std::size_t bytes) {
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, device.stream), "the GPU refuses a copy");
 }
 
 #else
 
-void copy_from_locked(const CudaContext&, void* to, const void* from, std::size_t bytes) {
+void copy_now(const CudaContext&, void* to, const void* from, std::size_t bytes) {
   emulation::copy(to, from, bytes);
 }
 
@@ -83,7 +81,7 @@ class CudaStaging {
       const std::size_t some = std::min(bytes, kPartBytes - used_);
       std::byte* const staged = memory_ + part_ * kPartBytes + used_;
       std::memcpy(staged, from, some);
-      copy_from_locked(device, to, staged, some);
+      copy_now(device, to, staged, some);
       used_ += some;
       to += some;
       from += some;
@@ -108,6 +106,14 @@ class CudaStaging {
 };
 
 void copy_to_gpu(CudaContext& device, void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (device.graphs && device.graphs->collects()) {
+    if (std::byte* const staged = device.graphs->staging(bytes)) {
+      std::memcpy(staged, from, bytes);
+      return copy_on_gpu(device, to, staged, bytes);
+    }
+    submit_collected(device);
+  }
   if (!device.staging) device.staging = std::make_shared<CudaStaging>();
   device.staging->copy(device, static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
 }
@@ -149,6 +155,12 @@ const void* upload_bytes(CudaContext& device, const void* from, std::size_t byte
   return device.uploads->upload(device, {static_cast<const char*>(from), bytes});
 }
 
+void copy_on_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  put_command(
+      device, [=](const CudaContext& gpu) { copy_now(gpu, to, from, bytes); }, copy_now, to, from, bytes);
+}
+
 void forget_uploads(CudaContext& device) {
   if (device.uploads) device.uploads->forget();
 }
@@ -178,13 +190,12 @@ void allow_shared_memory(const CudaContext& device, const void* kernel, std::siz
   // Always all of it: another thread may be about to launch the kernel with more than these bytes.
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most), "the GPU refuses a kernel");
 }
-void copy_on_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes) {
-  copy(device, to, from, bytes, cudaMemcpyDeviceToDevice);
-}
 void copy_from_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes) {
-  copy(device, to, from, bytes, cudaMemcpyDeviceToHost);
+  submit_collected(device);
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, device.stream), "the GPU refuses a copy");
 }
 void wait_for_gpu(const CudaContext& device) {
+  submit_collected(device);
   check(cudaStreamSynchronize(device.stream), "the GPU has failed");
 }
 
@@ -197,6 +208,7 @@ GpuEvent::~GpuEvent() {
   cudaEventDestroy(reinterpret_cast<cudaEvent_t>(handle_));
 }
 void GpuEvent::record(const CudaContext& device) {
+  submit_collected(device);
   check(cudaEventRecord(reinterpret_cast<cudaEvent_t>(handle_), device.stream), "the GPU refuses an event");
 }
 void GpuEvent::wait() const {
@@ -213,19 +225,19 @@ void allow_shared_memory(const CudaContext&, const void*, std::size_t bytes) {
   constexpr std::size_t kMost = 227 * 1024;  // of an H100
   if (bytes > kMost) refuse_shared_memory(bytes, kMost);
 }
-void copy_on_gpu(const CudaContext&, void* to, const void* from, std::size_t bytes) {
+void copy_from_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes) {
+  submit_collected(device);
   emulation::copy(to, from, bytes);
 }
-void copy_from_gpu(const CudaContext&, void* to, const void* from, std::size_t bytes) {
-  emulation::copy(to, from, bytes);
-}
-void wait_for_gpu(const CudaContext&) {
+void wait_for_gpu(const CudaContext& device) {
+  submit_collected(device);
   emulation::wait_until(emulation::point());
 }
 
 GpuEvent::GpuEvent() = default;
 GpuEvent::~GpuEvent() = default;
-void GpuEvent::record(const CudaContext&) {
+void GpuEvent::record(const CudaContext& device) {
+  submit_collected(device);
   handle_ = emulation::point();
 }
 void GpuEvent::wait() const {

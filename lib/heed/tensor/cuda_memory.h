@@ -32,7 +32,7 @@ void forget_uploads(CudaContext& device);
 /// Lets a kernel use `bytes` bytes of shared memory for each block, of which CUDA allows 48 KiB without being asked.
 /// Throws Error where the GPU has not as much. `kernel` is the function of the kernel.
 void allow_shared_memory(const CudaContext& device, const void* kernel, std::size_t bytes);
-/// Copies bytes within the memory of the GPU.
+/// Copies bytes within the memory of the GPU, or from kLockedMemory to it.
 void copy_on_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes);
 /// Copies bytes from the memory of the GPU to the memory of the host, after the kernels that are already in the stream.
 /// If `to` is in kLockedMemory, the function returns at once, and the host may read the bytes after wait_for_gpu() or

@@ -6,6 +6,7 @@
 
 #include "heed/base/error.h"
 #include "heed/tensor/context.h"
+#include "heed/tensor/cuda_graphs.h"
 #include "heed/tensor/cuda_memory.h"
 
 namespace heed {
@@ -59,6 +60,17 @@ class Device {
     if (cuda_) return std::forward<Function>(function)(*cuda_);
 #endif
     return std::forward<Function>(function)(*cpu_);
+  }
+
+  /// Calls compute(), which computes one of many steps that may differ only in what they upload, such as the steps of a
+  /// search; `rows` is the number of rows of the step. A GPU runs the kernels of such a step as one CUDA graph (see
+  /// tensor/cuda_graphs.h).
+  template <class Compute>
+  void step([[maybe_unused]] std::int64_t rows, const Compute& compute) const {
+#if HEED_HAS_CUDA
+    if (cuda_) return collect_step(*cuda_, rows, compute);
+#endif
+    compute();
   }
 
   /// Returns the arena of tensors, in the memory of the device.

@@ -195,6 +195,9 @@ struct CudaProducts {
                          std::array<std::uint32_t, 4>>;
 
   std::map<Key, std::optional<Algorithm>> algorithms;  // nothing where the library has none
+  /// The algorithms that have computed products of exactly these sizes, or nothing where the library could not finish
+  /// one. Only for steps that repeat (see CudaGraphs), which must know it before cuBLASLt is asked.
+  std::map<Key, std::optional<Algorithm>> computed;
 #ifdef __CUDACC__
   cublasLtHandle_t library = nullptr;
 
@@ -297,7 +300,7 @@ struct Matrices {
 template <class Operand, class T, class C>
 class LibraryProduct {
  public:
-  LibraryProduct(CudaContext& device, Rows rows, const ProductTerms<Operand, T, C>& terms)
+  LibraryProduct(const CudaContext& device, Rows rows, const ProductTerms<Operand, T, C>& terms)
       : device_(device), rows_(rows), terms_(terms) {
     const Finish<C>& finish = terms.finish;
     check(cublasLtMatmulDescCreate(&product_.handle, kSums<T>, kType<T>));
@@ -357,15 +360,15 @@ class LibraryProduct {
     return out;
   }
 
-  /// Computes the product. Returns false if cuBLASLt refuses the algorithm.
-  bool compute(const Algorithm& algorithm, const ProductMemory<Operand, C>& at) const {
+  /// Computes the product, with kWorkspace bytes of memory for partial sums. Returns false if cuBLASLt refuses the
+  /// algorithm.
+  bool compute(const Algorithm& algorithm, const ProductMemory<Operand, C>& at, void* workspace) const {
     Matrices matrices;
     describe(matrices, at.m, at.k);
-    const ArenaScope scope(device_.arena);
     const cublasStatus_t status =
         cublasLtMatmul(device_.products->library, product_.handle, &terms_.alpha, at.b, matrices.b.handle, at.a,
                        matrices.a.handle, &terms_.beta, at.c, matrices.c.handle, at.c, matrices.c.handle, &algorithm,
-                       device_.arena.allocate(kWorkspace), kWorkspace, device_.stream);
+                       workspace, kWorkspace, device_.stream);
     if (is_refused(status)) return false;
     check(status);
     return true;
@@ -389,7 +392,7 @@ class LibraryProduct {
            result.workspaceSize <= kWorkspace;
   }
 
-  CudaContext& device_;
+  const CudaContext& device_;
   Rows rows_;
   ProductTerms<Operand, T, C> terms_;
   Product product_;
@@ -411,7 +414,7 @@ void require_rows_apart(std::int64_t columns, std::int64_t stride) {
 template <class Operand, class T, class C>
 class LibraryProduct {
  public:
-  LibraryProduct(CudaContext& device, Rows rows, const ProductTerms<Operand, T, C>& terms)
+  LibraryProduct(const CudaContext& device, Rows rows, const ProductTerms<Operand, T, C>& terms)
       : device_(device), rows_(rows), terms_(terms) {}
 
   std::vector<Algorithm> suggestions(const ChosenFor& sizes, const std::array<std::uint32_t, 4>&) const {
@@ -425,9 +428,8 @@ class LibraryProduct {
     return {Algorithm::forwards};
   }
 
-  bool compute(Algorithm algorithm, const ProductMemory<Operand, C>& at) const {
-    const ArenaScope scope(device_.arena);
-    if (reinterpret_cast<std::uintptr_t>(device_.arena.allocate(kWorkspace)) % kGpuAlignment != 0)
+  bool compute(Algorithm algorithm, const ProductMemory<Operand, C>& at, void* workspace) const {
+    if (reinterpret_cast<std::uintptr_t>(workspace) % kGpuAlignment != 0)
       throw Error("emulation of CUDA: the memory for partial sums is not aligned");
     const auto element = [](const GemmOperand<Operand>& x, std::int64_t row, std::int64_t column) {
       return full(x.transposed ? x.data[column * x.stride + row] : x.data[row * x.stride + column]);
@@ -453,7 +455,7 @@ class LibraryProduct {
   }
 
  private:
-  CudaContext& device_;
+  const CudaContext& device_;
   Rows rows_;
   ProductTerms<Operand, T, C> terms_;
 };
@@ -485,12 +487,13 @@ Algorithm first_with_bits_of(CudaContext& device, const Algorithm& base, const s
   ProductMemory<Operand, C> memory{kTrialRows, k, random_rows(kTrialRows, 1, true), random_rows(n, 2, false),
                                    device.arena.tensor<C>({kTrialRows, n}).data()};
   const C* const expected = memory.c;
-  if (!product.compute(base, memory)) return base;
+  void* const workspace = device.arena.allocate(kWorkspace);
+  if (!product.compute(base, memory, workspace)) return base;
   memory.c = device.arena.tensor<C>({kTrialRows, n}).data();
   std::uint8_t* const differ = device.arena.tensor<std::uint8_t>({1}).data();
   for (const Algorithm& algorithm : algorithms) {
     if (std::memcmp(&algorithm, &base, sizeof(base)) == 0) return base;
-    if (!product.compute(algorithm, memory)) continue;
+    if (!product.compute(algorithm, memory, workspace)) continue;
     fill_on_gpu(device, differ, 1, std::uint8_t{0});
     launch(device, shape_for_elements(kTrialRows * n), compare_kernel<C>, expected, memory.c, kTrialRows * n, differ);
     std::uint8_t found = 1;
@@ -499,6 +502,24 @@ Algorithm first_with_bits_of(CudaContext& device, const Algorithm& base, const s
     if (found == 0) return algorithm;
   }
   return base;
+}
+
+[[noreturn]] void refuse_product(std::int64_t m, std::int64_t n, std::int64_t k) {
+  throw Error("the GPU refuses a matrix product of " + std::to_string(m) + " rows, " + std::to_string(n) +
+              " columns and sums of " + std::to_string(k) + " terms");
+}
+
+/// Adds a product, whose algorithm has computed products of these sizes before, to the commands of the step.
+template <class Operand, class T, class C>
+void put_product(CudaContext& device, Rows rows, const ProductTerms<Operand, T, C>& terms, const Algorithm& algorithm,
+                 const ProductMemory<Operand, C>& memory) {
+  const ArenaScope scope(device.arena);
+  void* const workspace = device.arena.allocate(kWorkspace);
+  const auto submit = [=](const CudaContext& gpu) {
+    if (!LibraryProduct<Operand, T, C>(gpu, rows, terms).compute(algorithm, memory, workspace))
+      refuse_product(memory.m, terms.n, memory.k);
+  };
+  put_command(device, submit, put_product<Operand, T, C>, terms, algorithm, memory, workspace);
 }
 
 /// Computes C = alpha A B + beta C, which is finished as `finish` says. Returns false where the library cannot finish
@@ -519,13 +540,35 @@ bool multiply_and_finish(CudaContext& device, Rows rows, std::int64_t m, std::in
                                                 finish.bias ? alignment_of(finish.bias) : 0};
   const int bits = int{a.transposed} + 2 * int{b.transposed} + 4 * int{independent} + 8 * int{finish.relu} +
                    16 * int{sizeof(C) < sizeof(T)};
-  const LibraryProduct<Operand, T, C> product(device, rows, {n, alpha, a, b, beta, c_stride, finish});
-  const ChosenFor sizes = chosen_for(rows, m, k, a, b),
-                  others = independent ? ChosenFor{kIndependentRows[0], k} : ChosenFor{m, k};
-  const auto algorithm_for = [&](const ChosenFor& chosen, const auto& choose) {
-    const CudaProducts::Key key{
+  const auto key_for = [&](const ChosenFor& chosen) {
+    return CudaProducts::Key{
         static_cast<int>(sizeof(Operand)), chosen.m, n, chosen.k, a.stride, b.stride, c_stride, bits, alignments};
-    const auto [found, is_new] = device.products->algorithms.try_emplace(key);
+  };
+  const ProductTerms<Operand, T, C> terms{n, alpha, a, b, beta, c_stride, finish};
+  const ProductMemory<Operand, C> memory{m, k, a.data, b.data, c};
+  const ChosenFor exact{m, k};
+  if (device.graphs && device.graphs->collects()) {
+    if (const auto known = device.products->computed.find(key_for(exact)); known != device.products->computed.end()) {
+      if (known->second) put_product(device, rows, terms, *known->second, memory);
+      return known->second.has_value();
+    }
+    submit_collected(device);  // the library must say now whether it can compute the product
+  }
+  const auto remember = [&](const std::optional<Algorithm>& algorithm) {
+    if (device.graphs && device.graphs->may_repeat()) device.products->computed.emplace(key_for(exact), algorithm);
+  };
+  const LibraryProduct<Operand, T, C> product(device, rows, terms);
+  const auto compute = [&](const std::optional<Algorithm>& algorithm) {
+    if (!algorithm) return false;
+    const ArenaScope scope(device.arena);
+    if (!product.compute(*algorithm, memory, device.arena.allocate(kWorkspace))) return false;
+    remember(algorithm);
+    return true;
+  };
+  const ChosenFor sizes = chosen_for(rows, m, k, a, b),
+                  others = independent ? ChosenFor{kIndependentRows[0], k} : exact;
+  const auto algorithm_for = [&](const ChosenFor& chosen, const auto& choose) {
+    const auto [found, is_new] = device.products->algorithms.try_emplace(key_for(chosen));
     if (is_new) found->second = choose(product.suggestions(chosen, alignments));
     return found->second;
   };
@@ -544,19 +587,18 @@ bool multiply_and_finish(CudaContext& device, Rows rows, std::int64_t m, std::in
     }
     return base;
   };
-  const ProductMemory<Operand, C> memory{m, k, a.data, b.data, c};
   std::optional<Algorithm> algorithm =
       independent && sizes != others ? algorithm_for(sizes, like_others) : algorithm_for(sizes, first);
-  if (algorithm && product.compute(*algorithm, memory)) return true;
+  if (compute(algorithm)) return true;
   // The library may refuse the algorithm that was chosen for other sizes. Then the algorithm for the exact sizes is
   // tried, or the one whose bits all independent rows have.
   if (sizes != others) {
     algorithm = algorithm_for(others, first);
-    if (algorithm && product.compute(*algorithm, memory)) return true;
+    if (compute(algorithm)) return true;
   }
-  if (finish && (!independent || !algorithm)) return false;
-  throw Error("the GPU refuses a matrix product of " + std::to_string(m) + " rows, " + std::to_string(n) +
-              " columns and sums of " + std::to_string(k) + " terms");
+  if (!finish || (independent && algorithm)) refuse_product(m, n, k);
+  remember(std::nullopt);
+  return false;
 }
 
 /// Computes C = alpha A B + beta C, which is finished as `finish` says.

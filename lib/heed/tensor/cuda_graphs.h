@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "heed/tensor/cuda_context.h"
+#include "heed/tensor/cuda_memory.h"
+
+namespace heed {
+
+// Steps that repeat. The problem: a step of decoding one sentence has about a hundred kernels, and the host needs
+// longer to put them into the stream, one by one, than the GPU needs to run them. CUDA starts a graph of kernels at
+// once, but a graph has fixed kernels, sizes and addresses.
+//
+// The idea: the steps of a search differ only in what they upload, such as tokens and lengths. The host computes each
+// step as always, but kernels and copies are collected first, as commands. If all commands are those of an earlier
+// step, with the same addresses, its graph stands in for them; the numbers to upload are in locked memory, from which
+// the graph copies them. Otherwise the commands go into the stream one by one. So nobody has to say which steps repeat,
+// and a step that does not only loses the time of the comparison.
+//
+// An example, the steps of greedy search for one sentence after a batch of several:
+//   step 1   another number of rows than before: not collected, because it cannot be like the step before
+//   step 2   collected; like no other: its commands go into the stream one by one
+//   step 3   collected; like step 2: a graph is made and started
+//   step 4   collected; like the graph: the graph is started
+//   step 17  the table of slots has 16 columns more, so that kernels have other parameters: as step 2
+
+/// What a context puts into the stream of its GPU: a kernel, a copy to the GPU, or a product of cuBLASLt.
+struct GpuCommand {
+  std::string bits;                                ///< what the command does, and with which memory; see command_bits()
+  std::function<void(const CudaContext&)> submit;  ///< puts the command into the stream
+};
+
+/// Returns the bytes of some values, one after the other, without those between the members of a class. The first value
+/// tells the kinds of commands apart: it is the address of a function.
+template <class... Values>
+std::string command_bits(Values... values) {
+  static_assert((std::is_trivially_copyable_v<Values> && ...));
+  std::string out((sizeof(Values) + ... + 0), '\0');
+  char* to = out.data();
+  const auto append = [&](auto& value) {
+#if __has_builtin(__builtin_clear_padding)
+    if constexpr (std::is_class_v<std::remove_reference_t<decltype(value)>>) __builtin_clear_padding(&value);
+#endif
+    std::memcpy(to, &value, sizeof value);
+    to += sizeof value;
+  };
+  (append(values), ...);
+  return out;
+}
+
+/// The commands of a step that are not in the stream yet, and the CUDA graphs of earlier steps. For one context.
+class CudaGraphs {
+ public:
+  CudaGraphs();
+  ~CudaGraphs();
+  CudaGraphs(const CudaGraphs&) = delete;
+  CudaGraphs& operator=(const CudaGraphs&) = delete;
+
+  /// Begins a step with `rows` rows. If the step before had as many, the two may be alike, and commands are collected.
+  void begin(std::int64_t rows);
+  /// Ends the step, and puts what is collected into the stream. Throws Error where CUDA refuses it.
+  void end(const CudaContext& device);
+  /// Ends the step after an error, and forgets what is collected.
+  void drop() { collects_ = may_repeat_ = false; }
+  /// Returns whether commands are collected now.
+  bool collects() const { return collects_; }
+  /// Returns whether a step runs that may be like the one before, even if it collects no more.
+  bool may_repeat() const { return may_repeat_; }
+  /// Adds a command to those of the step.
+  void add(GpuCommand command) { commands_.push_back(std::move(command)); }
+  /// Returns locked memory for `bytes` bytes to upload, which the step before that had the same uploads got, too; or
+  /// null where none is left.
+  std::byte* staging(std::size_t bytes);
+  /// Puts what is collected into the stream, and collects no more in this step. Throws Error where CUDA refuses it.
+  void submit(const CudaContext& device);
+  /// Returns how many times a graph stood in for the commands of a step.
+  std::int64_t started() const { return started_; }
+
+ private:
+  struct Graph;
+
+  /// Returns the graph of the collected commands, which is made if the step before had the same; or null.
+  const Graph* graph(const CudaContext& device);
+
+  std::vector<GpuCommand> commands_, before_;  // of this step, and of the last one that was not a graph
+  std::vector<std::unique_ptr<Graph>> graphs_;
+  std::size_t oldest_ = 0;  // of graphs_
+  std::byte* locked_ = nullptr;
+  std::size_t used_ = 0;  // bytes of locked_
+  GpuEvent read_;         // behind the last step that reads from locked_
+  std::int64_t rows_ = -1, started_ = 0;
+  bool collects_ = false, may_repeat_ = false, refused_ = false;
+};
+
+/// Puts a command into the stream of the context, or adds it to those of its step. submit(device) puts it into the
+/// stream; `values` are those of command_bits().
+template <class Submit, class... Values>
+void put_command(const CudaContext& device, const Submit& submit, Values... values) {
+  if (device.graphs && device.graphs->collects())
+    device.graphs->add({command_bits(values...), submit});
+  else
+    submit(device);
+}
+
+/// Puts what is collected into the stream of the context (see CudaGraphs::submit()), before the host waits for it or
+/// must know at once what CUDA says.
+void submit_collected(const CudaContext& device);
+
+/// Calls step(), which computes a step with `rows` rows that may be like the one before (see CudaGraphs).
+template <class Step>
+void collect_step(CudaContext& device, std::int64_t rows, const Step& step) {
+  if (!device.graphs) device.graphs = std::make_shared<CudaGraphs>();
+  device.graphs->begin(rows);
+  try {
+    step();
+    device.graphs->end(device);
+  } catch (...) {
+    device.graphs->drop();
+    throw;
+  }
+}
+
+}  // namespace heed
