@@ -518,13 +518,18 @@ void wait_until(std::uintptr_t point) {
 }
 
 namespace {
-bool graphs_are_refused = false;
+thread_local bool graphs_are_refused = false;
+thread_local int made_graphs = 0;
 }  // namespace
+bool make_graph() {
+  if (!graphs_are_refused) ++made_graphs;
+  return !graphs_are_refused;
+}
 void refuse_graphs(bool refuse) {
   graphs_are_refused = refuse;
 }
-bool refuses_graphs() {
-  return graphs_are_refused;
+int graphs_made() {
+  return made_graphs;
 }
 
 const Place& place() {

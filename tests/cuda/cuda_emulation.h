@@ -88,9 +88,12 @@ std::uintptr_t point();
 /// Waits until all copies before a point are done.
 void wait_until(std::uintptr_t point);
 
-/// Makes graphs fail from now on, or not, as CUDA's may (see tensor/cuda_graphs.h), and returns whether they do.
+/// Stands in for cudaGraphInstantiate(): returns whether a graph is made (see tensor/cuda_graphs.h).
+bool make_graph();
+/// Lets the calling thread make no graphs from now on, or make them again, because CUDA may refuse one.
 void refuse_graphs(bool refuse);
-bool refuses_graphs();
+/// Returns how many graphs the calling thread has made.
+int graphs_made();
 
 /// The place of the thread that runs, and the sizes of block and grid.
 struct Place {

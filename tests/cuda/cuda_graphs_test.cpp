@@ -1,12 +1,15 @@
 #include "heed/tensor/cuda_graphs.h"
 
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "heed/decode/decoder.h"
 #include "heed/decode/output_on_gpu.h"
+#include "heed/model/decoder_cache.h"
 #include "heed/tensor/cuda_device.h"
 #include "heed/tensor/owned_device.h"
 #include "random_model.h"
@@ -115,6 +118,39 @@ TEST_CASE("steps on a GPU: after a step that has failed, nothing of it runs") {
   CHECK(Device(steps.gpu()).read(number) == 1);
   steps.check(1, {3, 2, 1}, 7);
   CHECK(steps.graphs() == 2);
+  // What it has uploaded is uploaded again.
+  const float ones[] = {1, 1};
+  const auto upload = [&] { return static_cast<const float*>(upload_bytes(steps.gpu(), ones, sizeof ones)); };
+  CHECK_THROWS_WITH_AS(Device(steps.gpu())
+                           .step(1,
+                                 [&] {
+                                   upload();
+                                   throw Error("no more");
+                                 }),
+                       "no more", Error);
+  float found = 0;
+  copy_from_gpu(steps.gpu(), &found, upload(), sizeof found);
+  CHECK(found == 1);
+}
+
+TEST_CASE("steps on a GPU: a step that ends with an upload keeps it from the uploads of the next step") {
+  CudaDevice device(0, Precision::float32);
+  const Device gpu(device.context());
+  const Tensor<float> a = gpu.arena().tensor<float>({1}), b = gpu.arena().tensor<float>({1});
+  for (float one = 1; one < 6; one += 2) {
+    const float two = one + 1;
+    gpu.step(1, [&] { gpu.put(Tensor<const float>(&one, {1}), a); });
+    gpu.step(1, [&] { gpu.put(Tensor<const float>(&two, {1}), b); });
+    CHECK(gpu.read(a) == one);
+    CHECK(gpu.read(b) == two);
+  }
+}
+
+TEST_CASE("steps on a GPU: steps with many rows are not collected") {
+  Steps steps(100);
+  for (const std::int64_t rows : {256, 257})
+    for (int i = 0; i < 4; ++i) steps.check(rows, {static_cast<float>(i)}, 7);
+  CHECK(steps.graphs() == 2);
 }
 
 #ifdef HEED_EMULATED_GPU
@@ -190,6 +226,54 @@ TEST_CASE("steps on a GPU: decoding line by line with graphs has the same bits, 
     check(RandomModel(83, 2, 5, 40, choose), Precision::float32);
   }
 }
+
+#ifdef HEED_EMULATED_GPU
+TEST_CASE("steps on a GPU: searches make graphs, and find the same without them") {
+  const RandomModel f(83, 2, 5);
+  const auto translate = [&](int beam_size) {
+    Decoder gpu(*f.model, *f.parameters, Precision::float32, f.packed());
+    std::vector<std::vector<Hypothesis>> out;
+    for (int sentence = 0; sentence < 4; ++sentence) {
+      PackedIds source;
+      source.append(random_sentence(sentence + 3));
+      out.push_back(gpu.translate(source, {.beam_size = beam_size, .n_best = beam_size, .max_output_length = 12})[0]);
+    }
+    return out;
+  };
+  for (const int beam_size : {1, 4}) {
+    CAPTURE(beam_size);
+    const int before = emulation::graphs_made();
+    const auto found = translate(beam_size);
+    CHECK(emulation::graphs_made() > before);
+    emulation::refuse_graphs(true);
+    const auto expected = translate(beam_size);
+    emulation::refuse_graphs(false);
+    for (std::size_t s = 0; s < found.size(); ++s) {
+      REQUIRE(found[s].size() == expected[s].size());
+      for (std::size_t i = 0; i < found[s].size(); ++i) {
+        CHECK(found[s][i].ids == expected[s][i].ids);
+        CHECK(found[s][i].log_probabilities == expected[s][i].log_probabilities);
+      }
+    }
+  }
+}
+
+TEST_CASE("steps on a GPU: after a batch that does not fit into its memory, smaller ones do") {
+  CudaDevice device(0, Precision::float32);
+  DecoderCache<float> cache(device.context(), 2, 64, 4);
+  emulation::limit_gpu_memory(std::size_t{8} << 20);
+  const auto begin = [&](int tokens) {
+    const std::vector<std::int32_t> offsets{0, tokens};
+    cache.begin({offsets});
+    device.context().arena.reset();
+    cache.set_memory(0, device.context().arena.tensor<float>({std::min(tokens, 500), 128}));
+  };
+  CHECK_THROWS_AS(begin(10'000), OutOfGpuMemory);
+  CHECK_NOTHROW(begin(500));
+  CHECK_NOTHROW(begin(10));
+  emulation::limit_gpu_memory(std::numeric_limits<std::size_t>::max());
+}
+#endif
 
 }  // namespace
 }  // namespace heed

@@ -61,7 +61,10 @@ DecoderCache<T>::DecoderCache(Device device, int layers, std::int64_t width, int
 template <class T>
 void DecoderCache<T>::begin(PackedOffsets source) {
   source_.assign(source.offsets.begin(), source.offsets.end());
-  memory_tokens_ = device_.is_host() ? source.tokens() : std::max(memory_tokens_, rounded_up(source.tokens(), 64));
+  memory_tokens_ = source.tokens();
+  if (!device_.is_host())
+    memory_tokens_ =
+        std::max(rounded_up(memory_tokens_, 64), static_cast<int>(memory_.size() / bytes_of_source_token()));
   batch_.reset();
   if (!device_.is_host()) source_on_device_ = put_in<std::int32_t>(batch_, device_, source_);
   const auto rows = static_cast<std::size_t>(source.sequences());

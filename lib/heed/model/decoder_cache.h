@@ -205,7 +205,7 @@ class DecoderCache {
   std::size_t pool_record_;
   // pool_ holds the records (keys and values) of self-attention, in the order [slot, layer]. memory_ holds the records
   // of cross-attention, in the order [layer, source token], with memory_tokens_ source tokens for each layer: those of
-  // the batch, or on a GPU at least those of all batches so far, so that most batches have the same addresses.
+  // the batch, or on a GPU as many as there is memory for, so that most batches have the same addresses.
   DeviceMemory pool_, memory_;
   int memory_tokens_ = 0;
   std::vector<std::int32_t> source_, lengths_, sentences_, slots_, spare_, free_;

@@ -10,6 +10,9 @@ namespace {
 
 /// The bytes of locked memory for the uploads of a step: enough for some thousand rows.
 constexpr std::size_t kLockedBytes = std::size_t{1} << 20;
+/// The largest number of rows of a step that is collected. A GPU needs longer for the kernels of more rows than the
+/// host to start them.
+constexpr std::int64_t kMostRows = 256;
 /// How many graphs a context keeps: those of a few lengths of sentences and of hypotheses.
 constexpr std::size_t kMostGraphs = 16;
 
@@ -41,8 +44,14 @@ struct CudaGraphs::Graph {
       }
       is_good = cudaStreamEndCapture(device.stream, &graph) == cudaSuccess && is_good;
     }
-    if (is_good && cudaGraphInstantiate(&executable, graph, 0) != cudaSuccess) executable = nullptr;
+    is_good = is_good && cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess;
     if (graph) cudaGraphDestroy(graph);
+    // The memory that the graph needs on the GPU is allocated now, where nothing is lost if there is none.
+    if (is_good && cudaGraphUpload(executable, device.stream) != cudaSuccess) {
+      cudaGraphExecDestroy(executable);
+      is_good = false;
+    }
+    if (!is_good) executable = nullptr;
     cudaGetLastError();  // so that later calls do not report it again
   }
   Graph(const Graph&) = delete;
@@ -62,10 +71,11 @@ struct CudaGraphs::Graph {
 
 struct CudaGraphs::Graph {
   std::vector<GpuCommand> commands;
+  bool is_made = emulation::make_graph();
 
   Graph(const CudaContext&, std::vector<GpuCommand> these) : commands(std::move(these)) {}
 
-  bool exists() const { return !emulation::refuses_graphs(); }
+  bool exists() const { return is_made; }
   void start(const CudaContext& device) const { submit_all(device, commands); }
 };
 
@@ -77,11 +87,20 @@ CudaGraphs::~CudaGraphs() {
 }
 
 void CudaGraphs::begin(std::int64_t rows) {
-  collects_ = may_repeat_ = rows == std::exchange(rows_, rows);
+  collects_ = may_repeat_ = rows == std::exchange(rows_, rows) && rows <= kMostRows;
   if (!collects_) return;
   commands_.clear();
   read_.wait();
   used_ = 0;
+}
+
+void CudaGraphs::drop(CudaContext& device) {
+  collects_ = may_repeat_ = false;
+  forget_uploads(device);  // some of their copies may be among the commands
+  try {
+    read_.record(device);
+  } catch (const Error&) {  // the caller already has an error to report
+  }
 }
 
 std::byte* CudaGraphs::staging(std::size_t bytes) {

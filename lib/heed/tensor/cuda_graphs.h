@@ -14,15 +14,17 @@
 
 namespace heed {
 
-// Steps that repeat. The problem: a step of decoding one sentence has about a hundred kernels, and the host needs
+// Steps that repeat. The problem: a step of decoding one sentence has about 75 small kernels, and the host needs
 // longer to put them into the stream, one by one, than the GPU needs to run them. CUDA starts a graph of kernels at
 // once, but a graph has fixed kernels, sizes and addresses.
 //
 // The idea: the steps of a search differ only in what they upload, such as tokens and lengths. The host computes each
 // step as always, but kernels and copies are collected first, as commands. If all commands are those of an earlier
 // step, with the same addresses, its graph stands in for them; the numbers to upload are in locked memory, from which
-// the graph copies them. Otherwise the commands go into the stream one by one. So nobody has to say which steps repeat,
-// and a step that does not only loses the time of the comparison.
+// the graph copies them. Otherwise the commands go into the stream one by one. So nobody has to say which steps repeat.
+//
+// What it costs: the GPU waits while the host collects, so that only steps with few rows are collected, in which the
+// GPU would wait for the host anyway. A graph takes the time of about one step to make.
 //
 // An example, the steps of greedy search for one sentence after a batch of several:
 //   step 1   another number of rows than before: not collected, because it cannot be like the step before
@@ -63,12 +65,13 @@ class CudaGraphs {
   CudaGraphs(const CudaGraphs&) = delete;
   CudaGraphs& operator=(const CudaGraphs&) = delete;
 
-  /// Begins a step with `rows` rows. If the step before had as many, the two may be alike, and commands are collected.
+  /// Begins a step with `rows` rows. If they are few, and the step before had as many, the two may be alike, and
+  /// commands are collected.
   void begin(std::int64_t rows);
   /// Ends the step, and puts what is collected into the stream. Throws Error where CUDA refuses it.
   void end(const CudaContext& device);
-  /// Ends the step after an error, and forgets what is collected.
-  void drop() { collects_ = may_repeat_ = false; }
+  /// Ends the step after an error, and forgets what is collected, and all uploads.
+  void drop(CudaContext& device);
   /// Returns whether commands are collected now.
   bool collects() const { return collects_; }
   /// Returns whether a step runs that may be like the one before, even if it collects no more.
@@ -96,7 +99,8 @@ class CudaGraphs {
   std::size_t used_ = 0;  // bytes of locked_
   GpuEvent read_;         // behind the last step that reads from locked_
   std::int64_t rows_ = -1, started_ = 0;
-  bool collects_ = false, may_repeat_ = false, refused_ = false;
+  bool collects_ = false, may_repeat_ = false;
+  bool refused_ = false;  // CUDA has refused to make a graph, and is not asked again
 };
 
 /// Puts a command into the stream of the context, or adds it to those of its step. submit(device) puts it into the
@@ -113,16 +117,17 @@ void put_command(const CudaContext& device, const Submit& submit, Values... valu
 /// must know at once what CUDA says.
 void submit_collected(const CudaContext& device);
 
-/// Calls step(), which computes a step with `rows` rows that may be like the one before (see CudaGraphs).
+/// Calls step(), which computes a step with `rows` rows that may be like the one before (see CudaGraphs). If step()
+/// throws, what upload_bytes() has returned to it is lost.
 template <class Step>
 void collect_step(CudaContext& device, std::int64_t rows, const Step& step) {
   if (!device.graphs) device.graphs = std::make_shared<CudaGraphs>();
-  device.graphs->begin(rows);
   try {
+    device.graphs->begin(rows);
     step();
     device.graphs->end(device);
   } catch (...) {
-    device.graphs->drop();
+    device.graphs->drop(device);
     throw;
   }
 }

@@ -34,7 +34,8 @@ void forget_uploads(CudaContext& device);
 void allow_shared_memory(const CudaContext& device, const void* kernel, std::size_t bytes);
 /// Copies bytes within the memory of the GPU, or from kLockedMemory to it.
 void copy_on_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes);
-/// Copies bytes from the memory of the GPU to the memory of the host, after the kernels that are already in the stream.
+/// Copies bytes from the memory of the GPU to the memory of the host, after the kernels that are already in the stream
+/// or in the step that is collected (see CudaGraphs).
 /// If `to` is in kLockedMemory, the function returns at once, and the host may read the bytes after wait_for_gpu() or
 /// GpuEvent::wait(). If `to` is in ordinary memory, the function waits for the GPU.
 void copy_from_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes);
@@ -49,7 +50,7 @@ class GpuEvent {
   GpuEvent(const GpuEvent&) = delete;
   GpuEvent& operator=(const GpuEvent&) = delete;
 
-  /// Sets the point behind all kernels and copies that the stream has so far.
+  /// Sets the point behind all kernels and copies that the stream and the step that is collected have so far.
   void record(const CudaContext& device);
   /// Waits until the GPU has reached the point; does nothing where no point was recorded. Throws Error where a kernel
   /// has failed.

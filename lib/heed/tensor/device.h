@@ -63,8 +63,8 @@ class Device {
   }
 
   /// Calls compute(), which computes one of many steps that may differ only in what they upload, such as the steps of a
-  /// search; `rows` is the number of rows of the step. A GPU runs the kernels of such a step as one CUDA graph (see
-  /// tensor/cuda_graphs.h).
+  /// search; `rows` is the number of rows of the step. A GPU may run all kernels of such a step as one CUDA graph (see
+  /// tensor/cuda_graphs.h). If compute() throws, reset() must be called before the next step.
   template <class Compute>
   void step([[maybe_unused]] std::int64_t rows, const Compute& compute) const {
 #if HEED_HAS_CUDA
