@@ -212,8 +212,10 @@ class Graph {
   std::uint32_t first_sequence() const { return dropout_.first_sequence; }
   /// Returns the number of the next dropout op.
   std::uint32_t dropout_op() const { return dropout_.op; }
-  /// Numbers the dropout ops of a step of a loop: `op` is the number of the loop's first op, in every step. Because the
-  /// number of steps may depend on the batch, the steps are not counted as ops. After the loop, step is to be set to 0.
+  /// Begins step number `step` of a loop: its dropout ops get the numbers op, op + 1, ..., where `op` is the number of
+  /// the loop's first dropout op in every step, and are told apart by the number of the step. If each step counted ops
+  /// of its own, the numbers of the ops after the loop would depend on the number of steps, and thus on the batch.
+  /// After the loop, `step` is to be set to 0.
   void set_dropout_step(std::uint32_t op, std::int64_t step) {
     dropout_.op = op;
     dropout_.step = static_cast<std::uint32_t>(step);

@@ -105,8 +105,8 @@ class ParameterValues {
   /// Returns several parameters as one tensor of the given shape: the parameter `id` and the parameters that follow in
   /// the flat array without a gap.
   Tensor<T> view(ParameterId id, const Shape& shape) { return {data_.data() + (*layout_)[id].offset, shape}; }
-  /// Keeps the elements of `slice` only. The others take no memory until they are written again, and must not be read
-  /// before.
+  /// Forgets all elements outside of `slice`. The forgotten elements take no memory until they are written again, and
+  /// must not be read before that.
   void keep_only(const Slice& slice) {
     data_.forget(0, static_cast<std::size_t>(slice.begin));
     data_.forget(static_cast<std::size_t>(slice.end), data_.size());

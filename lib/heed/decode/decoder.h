@@ -10,9 +10,10 @@
 
 namespace heed {
 
-/// Translates batches of sources with one model or an ensemble. The kind of the models decides how: search() uses step
-/// models, mask_predict() uses models that predict all positions at once, and classify() uses models that give labels
-/// to their sources. A Decoder computes on one thread, or on a team of threads.
+/// Translates batches of sources with one model or an ensemble. (This is not the decoder of an encoder-decoder model,
+/// which is a part of the model: see model/transformer_layers.h.) The kind of the models decides how: search() uses
+/// step models, mask_predict() uses models that predict all positions at once, and classify() uses models that give
+/// labels to their sources. A Decoder computes on one thread, or on a team of threads.
 class Decoder {
  public:
   /// `classifies` tells whether the model gives its sources labels (is_classifier()).

@@ -58,10 +58,10 @@ class Translator {
   bool classifies() const { return is_classifier(checkpoint(0).model->config()); }
   /// Returns how the models read images; null if they read text. An ensemble's models read images alike.
   const ImageInput* image_input() const { return heed::image_input(checkpoint(0).model->config()); }
-  /// Returns a step model for one thread, which must not outlive the Translator. Only unless is_parallel().
+  /// Returns a step model for one thread, which must not outlive the Translator. Not for models with is_parallel().
   std::unique_ptr<StepModel> step_model();
-  /// Returns a model for one thread that predicts all positions at once, which must not outlive the Translator. Only if
-  /// is_parallel().
+  /// Returns a model for one thread that predicts all positions at once, which must not outlive the Translator. Only
+  /// for models with is_parallel().
   std::unique_ptr<ParallelModel> parallel_model();
   /// Returns a step model of the first model for one thread, whose draft model proposes at most `length` tokens in a
   /// step. The step model must not outlive the Translator, which must have a draft model.

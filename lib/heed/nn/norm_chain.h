@@ -38,7 +38,8 @@ class NormChain {
     norms_.push_back(Norm::add(layout, name, width_, kind_, epsilon_));
   }
 
-  /// Lets the next `count` sublayers use the layer normalisations number first, first + 1, ... once more.
+  /// Lets the next `count` sublayers share the normalisations of earlier sublayers: those number `first`, `first` + 1,
+  /// and so on.
   void repeat(std::size_t first, std::size_t count) {
     for (std::size_t i = first; i < first + count; ++i) {
       const Norm norm = norms_[i];

@@ -5,7 +5,7 @@
 // The functions compute sigmoids r = 1 / (1 + e^(2q + 2k)) instead of tanh(q + k) = 1 - 2 r. Since e^(2q + 2k) is the
 // product of e^(2q) and e^(2k), the kernels need exponentials only for each query and each key, not for each pair. For
 // a pair they multiply, add and divide, with one division for four sigmoids. With sigmoids, the score is the sum of
-// -2 v r, but for a constant that softmax ignores, and the derivative of tanh is 4 r (1 - r).
+// -2 v r, up to a constant that softmax ignores, and the derivative of tanh is 4 r (1 - r).
 //
 // e^(2x) is computed for |x| <= kLargestFactor, so that no product overflows. Where a query or a key of the head has a
 // larger element, the sigmoids of that query are computed one by one ("direct").
@@ -130,7 +130,7 @@ HWY_INLINE void additive_scores(const T* HWY_RESTRICT q, const T* HWY_RESTRICT k
 }
 
 /// Computes the scores of one query (see additive_scores()) in the way that its elements and those of the keys allow.
-/// The score is right but for a constant, the sum of v, where factors[c] = -2 v[c].
+/// With factors[c] = -2 v[c], the score is correct up to a constant, the sum of v.
 template <class T>
 HWY_INLINE void score_query(const PaddedRow<T>& query, const TransposedKeys<T>& keys, const T* factors,
                             std::int64_t depth, std::int64_t seen, T* out) {
@@ -142,7 +142,7 @@ HWY_INLINE void score_query(const PaddedRow<T>& query, const TransposedKeys<T>& 
 }
 
 /// Adds the gradients that one query causes, from the gradients g of the query's scores over the keys 0 ... `keys` - 1,
-/// but for the factors that add_gradient() multiplies by: to dq the sum over the keys of g r (1 - r), to the rows of dk
+/// without the factors that add_gradient() multiplies by: to dq the sum over the keys of g r (1 - r), to the rows of dk
 /// their terms g r (1 - r), and to ds the sum over the keys of g r. All rows have `depth` elements; the rows of k and
 /// dk begin `wide` elements apart. `keys` is a multiple of four.
 template <bool kDirect, class T>

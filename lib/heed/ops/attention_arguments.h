@@ -129,7 +129,7 @@ const T* weights_gradient(const Variable<T>& weights) {
 }
 
 /// Returns the operands of the forward kernel: the arrays without gradients. Operands that are stored as bfloat16 alone
-/// are null but in AttentionArrays::rounded.
+/// are null everywhere but in AttentionArrays::rounded.
 template <class T>
 AttentionArrays<T> attention_arrays(const HeadsInput<T>& query, const HeadsInput<T>& key, const HeadsInput<T>& value,
                                     std::int64_t width, PackedOffsets queries, PackedOffsets keys,

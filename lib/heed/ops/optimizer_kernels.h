@@ -10,8 +10,8 @@ namespace heed {
 
 // The loops of the optimisers over all parameters, which lie in one flat array (see ParameterValues). The result of an
 // element does not depend on its place in the array, so several threads may each update a part of the parameters. All
-// arrays of a call must have the same size; otherwise the function throws Error. Those with a context work on arrays in
-// the memory of its device.
+// arrays of a call must have the same size; otherwise the function throws Error. The functions with a context as their
+// first parameter work on arrays in the memory of the context's device.
 
 /// The decision of a GPU about one update of the parameters: whether the update is applied, and by which factor the
 /// gradient is multiplied. The decision is in the memory of the GPU, so that the host can launch the kernels of the

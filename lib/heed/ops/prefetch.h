@@ -8,8 +8,8 @@ namespace heed {
 /// Asks the CPU to load `rows` rows of n elements, `stride` elements apart, into its first-level cache while it goes
 /// on. The CPU does not foresee reads of short rows that lie apart. Rows that will be written should be loaded, too: a
 /// store to memory that is not in the cache holds up all stores after it. At most 64 rows are loaded, because more
-/// would push out what is in use. (A kernel must contain this code, and not call it: gcc leaves out calls that do
-/// nothing else.)
+/// would push out what is in use. (The function is always inlined into the kernel, because gcc leaves out calls of
+/// functions that do nothing but prefetch.)
 template <class T>
 [[gnu::always_inline]] inline void prefetch_rows(const T* first, std::int64_t rows, std::int64_t n,
                                                  std::int64_t stride) {

@@ -1,5 +1,6 @@
 // Layer normalisation and RMS normalisation of rows, in kernels of GPUs whose teams of threads share the rows (see
-// row_team_cuda-inl.h). With the mean 0, both are the same formula, but for the mean of the gradient.
+// row_team_cuda-inl.h). RMS normalisation has the same formula with a mean of 0, and its backward pass does not
+// subtract the mean of the gradient.
 #pragma once
 
 #include <cmath>

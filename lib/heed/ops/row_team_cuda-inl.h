@@ -14,20 +14,21 @@
 
 namespace heed {
 
-/// A kind of team: whose threads visit packs of `Columns` elements, hold `Held` packs in registers (0: none), and are a
-/// warp or a block.
+/// A kind of team. `Columns` is the number of elements of a pack, `Held` the number of packs that a thread holds in
+/// registers (0: the thread reads its packs again in each pass), and `IsWarp` tells whether a team is a warp or a
+/// block.
 template <int Columns, int Held, bool IsWarp>
 struct RowTeam {
   static constexpr int kColumns = Columns, kHeld = Held;
   static constexpr bool kIsWarp = IsWarp;
 
-  /// Returns the number of the team among the teams of this block, and their number.
+  /// number() returns the index of this team among the teams of its block, and count() how many teams a block has.
   __device__ static int number() { return kIsWarp ? static_cast<int>(threadIdx.x) / 32 : 0; }
   __device__ static int count() { return kIsWarp ? static_cast<int>(blockDim.x) / 32 : 1; }
-  /// Returns the first row of this team, and the distance to the next row, where the teams of the grid share all rows.
+  /// If the teams of the grid share all rows, this team has the rows first_row(), first_row() + row_step(), ...
   __device__ static std::int64_t first_row() { return std::int64_t{blockIdx.x} * count() + number(); }
   __device__ static std::int64_t row_step() { return std::int64_t{gridDim.x} * count(); }
-  /// Returns the number of this thread in the team, and their number.
+  /// thread() returns the index of this thread in its team, and threads() how many threads a team has.
   __device__ static int thread() { return kIsWarp ? lane_of_warp() : static_cast<int>(threadIdx.x); }
   __device__ static int threads() { return kIsWarp ? 32 : static_cast<int>(blockDim.x); }
 

@@ -1,9 +1,9 @@
 // The k largest scores of each row, such as the k likeliest next tokens of each hypothesis in a beam search.
 //
-// An example: the logits (2, 5, 5, 1) with k = 2 give the indices (1, 2), because of equal values the lower index comes
-// first. top_k() returns the values (5, 5). log_softmax_top_k() returns their log-probabilities 5 - log(e^2 + e^5 + e^5
-// + e^1) = -0.727 (rounded). LogSoftmaxTopK computes the same when the logits come in blocks of columns, for example
-// (2, 5) and then (5, 1): it keeps the k best logits so far, and the sum of the exponentials so far.
+// An example: the logits (2, 5, 5, 1) with k = 2 give the indices (1, 2); if values are equal, the lower index comes
+// first. top_k() returns the values (5, 5). log_softmax_top_k() returns their log-probabilities, 5 - log(e^2 + e^5 +
+// e^5 + e^1) = -0.727 (rounded). LogSoftmaxTopK computes the same when the logits come in blocks of columns, for
+// example (2, 5) and then (5, 1): it keeps the k best logits so far, and the sum of the exponentials so far.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,8 @@ enum class Precision { float32, bfloat16, int8 };
 /// threads; parallel work uses one context for each thread, so that a training step has one barrier instead of a
 /// thousand. If `team` is not null, the threads of the team share each matrix product of inference, with the same
 /// results bit for bit: the translation of a single line, for which a user waits, then uses all threads. If `weights`
-/// is not null, products in training take their prepared weights from it, which all parts of an update share.
+/// is not null, products in training read prepared weights from there: each weight is prepared once, for all parts
+/// (shards) of an update.
 struct CpuContext {
   Arena& arena;
   Precision precision = Precision::float32;

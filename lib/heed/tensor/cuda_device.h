@@ -17,7 +17,7 @@ GpuSurvey survey_gpus();
 
 /// Throws Error where there is no GPU number `number`, counted from 0.
 void check_gpu(int number);
-/// Returns whether the kernels are compiled for a GPU as old as this one, which must exist.
+/// Returns whether GPU number `number`, which must exist, is new enough for the compiled kernels.
 bool is_new_enough(int number);
 /// Returns a message that says that a GPU is not new enough.
 std::string too_old(int number);

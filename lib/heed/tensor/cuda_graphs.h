@@ -20,11 +20,12 @@ namespace heed {
 //
 // The idea: the steps of a search differ only in what they upload, such as tokens and lengths. The host computes each
 // step as always, but kernels and copies are collected first, as commands. If all commands are those of an earlier
-// step, with the same addresses, its graph stands in for them; the numbers to upload are in locked memory, from which
-// the graph copies them. Otherwise the commands go into the stream one by one. So nobody has to say which steps repeat.
+// step, with the same addresses, the graph of that step is started instead of the commands; the numbers to upload are
+// in page-locked memory, from which the graph copies them. Otherwise the commands go into the stream one by one. No
+// code has to say which steps repeat.
 //
-// What it costs: the GPU waits while the host collects, so that only steps with few rows are collected, in which the
-// GPU would wait for the host anyway. A graph takes the time of about one step to make.
+// What it costs: the GPU waits while the host collects. Only steps with few rows are therefore collected, in which the
+// GPU would wait for the host anyway. To make a graph takes about as long as one step.
 //
 // An example, the steps of greedy search for one sentence after a batch of several:
 //   step 1   another number of rows than before: not collected, because it cannot be like the step before
@@ -39,8 +40,8 @@ struct GpuCommand {
   std::function<void(const CudaContext&)> submit;  ///< puts the command into the stream
 };
 
-/// Returns the bytes of some values, one after the other, without those between the members of a class. The first value
-/// tells the kinds of commands apart: it is the address of a function.
+/// Returns the bytes of some values, one after the other, with zeros for the padding between the members of a class.
+/// The first value tells the kinds of commands apart: it is the address of a function.
 template <class... Values>
 std::string command_bits(Values... values) {
   static_assert((std::is_trivially_copyable_v<Values> && ...));
@@ -65,23 +66,25 @@ class CudaGraphs {
   CudaGraphs(const CudaGraphs&) = delete;
   CudaGraphs& operator=(const CudaGraphs&) = delete;
 
-  /// Begins a step with `rows` rows. If they are few, and the step before had as many, the two may be alike, and
-  /// commands are collected.
+  /// Begins a step with `rows` rows. Collects the commands of the step if the rows are few and the step before had as
+  /// many, because the two steps may then be alike.
   void begin(std::int64_t rows);
-  /// Ends the step, and puts what is collected into the stream. Throws Error where CUDA refuses it.
+  /// Ends the step, and puts the collected commands into the stream. Throws Error where CUDA refuses them.
   void end(const CudaContext& device);
-  /// Ends the step after an error, and forgets what is collected, and all uploads.
+  /// Ends the step after an error, and forgets the collected commands and all uploads.
   void drop(CudaContext& device);
   /// Returns whether commands are collected now.
   bool collects() const { return collects_; }
-  /// Returns whether a step runs that may be like the one before, even if it collects no more.
+  /// Returns whether the current step may be like the step before. This stays true when submit() has ended the
+  /// collecting of commands.
   bool may_repeat() const { return may_repeat_; }
   /// Adds a command to those of the step.
   void add(GpuCommand command) { commands_.push_back(std::move(command)); }
-  /// Returns locked memory for `bytes` bytes to upload, which the step before that had the same uploads got, too; or
-  /// null where none is left.
+  /// Returns page-locked memory for an upload of `bytes` bytes, or null where too little is left. Two steps whose
+  /// uploads have the same sizes, in the same order, get the same addresses.
   std::byte* staging(std::size_t bytes);
-  /// Puts what is collected into the stream, and collects no more in this step. Throws Error where CUDA refuses it.
+  /// Puts the collected commands into the stream, and collects no more commands in this step. Throws Error where CUDA
+  /// refuses them.
   void submit(const CudaContext& device);
   /// Returns how many times a graph stood in for the commands of a step.
   std::int64_t started() const { return started_; }
@@ -113,8 +116,8 @@ void put_command(const CudaContext& device, const Submit& submit, Values... valu
     submit(device);
 }
 
-/// Puts what is collected into the stream of the context (see CudaGraphs::submit()), before the host waits for it or
-/// must know at once what CUDA says.
+/// Puts the collected commands, if there are any, into the stream of the context (see CudaGraphs::submit()). To be
+/// called before the host waits for the commands, or where it must know at once whether CUDA accepts them.
 void submit_collected(const CudaContext& device);
 
 /// Calls step(), which computes a step with `rows` rows that may be like the one before (see CudaGraphs). If step()

@@ -46,7 +46,8 @@ class Device {
   Precision precision() const {
     return cuda_ ? cuda_->precision : cpu_->precision;
   }
-  /// Must be called by a thread before it computes on the device, unless it has created the device.
+  /// Prepares the calling thread for computing on the device. Every thread but the one that has created the device must
+  /// call begin() first.
   void begin() const {
 #if HEED_HAS_CUDA
     if (cuda_) use_gpu(*cuda_);

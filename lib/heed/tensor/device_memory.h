@@ -60,8 +60,9 @@ class DeviceMemory {
     on_gpu_ = larger;
     gpu_bytes_ = bytes;
   }
-  /// Enlarges the memory to twice as much as grow(), if the GPU has as much, so that memory that is enlarged again and
-  /// again is seldom copied. On the host, pages that are not written take no memory.
+  /// Enlarges the memory to at least `bytes`, as grow() does, but to twice `bytes` if the GPU has enough memory, so
+  /// that memory that grows in many small steps is seldom copied. On the host, pages that are not written take no
+  /// memory.
   void grow_ahead(std::size_t bytes) {
     if (bytes <= size()) return;
     try {
