@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the library, builds the programs of lib/heed/EXAMPLES.md with find_package(heed), as a user would, and compares
-# what the programs print with the page.
+# what the programs print with the page. One more program includes all installed headers.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 
 cache=$HEED_BIN/../CMakeCache.txt
@@ -25,6 +25,10 @@ programs=(*.cpp)
 
 expect 0 '*' '' cmake --install "$HEED_BIN/.." --prefix "$PWD/installed" --component development
 [ -z "$(find installed -name '*-inl.h')" ] || fail "cmake --install puts headers that only heed's kernels include"
+(cd installed/include && find heed -name '*.h' | sort | sed 's/.*/#include <&>/') >headers.cpp
+[ "$(wc -l <headers.cpp)" -ge 100 ] || fail "cmake --install puts $(wc -l <headers.cpp) headers, not 100 or more"
+echo 'int main() {}' >>headers.cpp
+printf '%s\n' 'add_executable(headers headers.cpp)' 'target_link_libraries(headers PRIVATE heed::heed)' >>CMakeLists.txt
 expect 0 '*' '*' cmake -B build -DCMAKE_PREFIX_PATH="$PWD/installed" -DCMAKE_CXX_COMPILER="$(setting CMAKE_CXX_COMPILER)" \
   -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror"
 expect 0 '*' '*' cmake --build build

@@ -182,6 +182,9 @@ expect 2 '' 'train: --guided-alignment leaves: the targets are no trees (for a f
   "$train" -t dev.words dev.words -v words.vocab -m x.h5 --guided-alignment leaves
 expect 2 '' 'train: --transformer-word-positions takes the place of positions that are added to the embeddings: give *' \
   "$train" --trees dev.trees -v words.vocab trees.vocab -m x.h5 --transformer-word-positions
+expect 2 '' 'train: --dim-emb 9 is odd: --transformer-word-positions adds sinusoids, which need an even width' \
+  "$train" --trees dev.trees -v words.vocab trees.vocab -m x.h5 --dim-emb 9 --transformer-heads 3 --transformer-positions none \
+  --transformer-word-positions
 "$build_vocab" -q --type unigram -s 36 --mode words dev.words -o unigram.vocab || fail "build-vocab --type unigram"
 expect 2 '' 'train: --transformer-next-word: the pieces of the source vocabulary do not tell where a word ends (*)' \
   "$train" --trees dev.trees -v unigram.vocab trees.vocab -m x.h5 --transformer-next-word

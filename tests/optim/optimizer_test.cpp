@@ -173,6 +173,12 @@ TEST_CASE("impossible optimiser parameters are refused") {
                        UsageError);
   options.optimizer_params = {0.9, 0.98, 0};
   CHECK_THROWS_WITH_AS(options.validate(), "--optimizer-params: epsilon must be above 0", UsageError);
+  options.optimizer_params = {0.9, 0.98, 1e-46};
+  CHECK_THROWS_WITH_AS(options.validate(),
+                       "--optimizer-params: epsilon must be at least 1e-45, because float32 has no smaller numbers",
+                       UsageError);
+  options.optimizer_params = {0.9, 0.98, 1e-45};
+  CHECK_NOTHROW(options.validate());
   options.optimizer = OptimizerKind::sgd;
   options.optimizer_params = {0.9, 0.98};
   CHECK_THROWS_WITH_AS(options.validate(), "--optimizer-params: sgd takes one value: momentum", UsageError);

@@ -57,6 +57,9 @@ void TransformerConfig::validate() const {
     throw UsageError(
         "--transformer-word-positions takes the place of positions that are added to the embeddings: "
         "give --transformer-positions rotary, relative, t5, alibi or none");
+  if (word_positions && dim_emb % 2 != 0)
+    throw UsageError("--dim-emb " + number(dim_emb) +
+                     " is odd: --transformer-word-positions adds sinusoids, which need an even width");
   if (counts_words()) {
     PieceSet::parse(source_word_ends, source_vocabulary);
     PieceSet::parse(target_word_ends, target_vocabulary);

@@ -34,6 +34,9 @@ void OptimizerOptions::validate() const {
                      " must be at least 0 and below 1");
   if (optimizer_params.size() == 3 && !(optimizer_params[2] > 0))
     throw UsageError("--optimizer-params: epsilon must be above 0");
+  // The update computes in float32, and would divide 0 by 0 where a gradient is 0.
+  if (optimizer_params.size() == 3 && !(static_cast<float>(optimizer_params[2]) > 0))
+    throw UsageError("--optimizer-params: epsilon must be at least 1e-45, because float32 has no smaller numbers");
 }
 
 void OptimizerOptions::set_default_rates(std::int64_t dim_emb, double planned_updates) {
