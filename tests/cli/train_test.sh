@@ -351,6 +351,13 @@ expect 0 '' '*finished: no better perplexity in 2 validations*' "${early[@]}" --
 rm early.best-perplexity.h5 || fail "no file of the best model"
 expect 0 '' '*is missing*training is finished already: no better*' "${early[@]}" --valid-metrics perplexity
 
+# Out of memory: the message says what needs less. The attention of one pair of 30,000 words takes gigabytes.
+yes a | head -n 30000 | tr '\n' ' ' >endless
+echo >>endless
+expect 1 '' 'train: out of memory (give smaller batches with --mini-batch-words, shorter sequences with --max-length, *' \
+  bash -c 'ulimit -v 2000000; exec "$@"' - "$train" "${small[@]}" -q -t endless endless -v vocab -m endless.h5 -j 1 --max-length 100000 --after 1u
+[ -e endless.h5 ] && fail "out of memory: a model"
+
 # When the reader of the records ends, train ends without a message, like every program.
 rm -f x.h5
 cat a.en a.fr | "$HEED_BIN/build-vocab" -q --type bpe -s 110 >vocab

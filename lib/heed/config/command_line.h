@@ -37,6 +37,8 @@ struct ToolInfo {
   /// Describes the file `path` if the options let the tool write or remove it though no option names it, such as "a
   /// file of --keep-best"; returns an empty text for all other files. Null for a tool that writes no such files.
   std::string (*further_file)(const FieldList& fields, const std::string& path) = nullptr;
+  /// What a user can do if the tool runs out of memory; may be empty.
+  std::string_view saves_memory = {};
 };
 
 /// The options that every tool has.

@@ -140,7 +140,8 @@ int tool_main(const ToolInfo& tool, FieldList& fields, const CommonOptions& comm
   } catch (const Error& error) {
     return complain(error.what(), Error::exit_code);
   } catch (const std::bad_alloc&) {
-    return complain("out of memory", Error::exit_code);
+    const std::string advice(tool.saves_memory);
+    return complain("out of memory" + (advice.empty() ? "" : " (" + advice + ")"), Error::exit_code);
   } catch (const std::exception& error) {
     return complain(error.what(), Error::exit_code);
   }

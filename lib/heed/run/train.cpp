@@ -169,7 +169,10 @@ ToolInfo train_tool_info() {
                        "train --check -t train.en train.fr -v vocab --task transformer-base"},
           .peers = train_peer_options(),
           .has_ranks = true,
-          .further_file = file_beside_model};
+          .further_file = file_beside_model,
+          .saves_memory =
+              "give smaller batches with --mini-batch-words, shorter sequences with --max-length, fewer "
+              "--threads, or a smaller model"};
 }
 
 }  // namespace heed

@@ -599,7 +599,10 @@ ToolInfo translate_tool_info() {
                        "translate -m model.h5 --score test.fr < test.en"},
           .peers = translate_peer_options(),
           .has_ranks = true,
-          .further_file = file_of_resume};
+          .further_file = file_of_resume,
+          .saves_memory =
+              "give smaller batches with --mini-batch-words, shorter lines with --max-length, or fewer "
+              "--threads"};
 }
 
 }  // namespace heed
