@@ -125,6 +125,9 @@ early 1 'c.h5: holds no state of a training that could be drawn (--plot-with)' -
 expect 2 '' 'train: --average needs a file to write (-o C.h5)' "$train" --average m.h5
 expect 2 '' 'train: -o -: a checkpoint cannot go to standard output (name a file)' "$train" --average m.h5 -o -
 expect 2 '' 'train: -m -: a checkpoint cannot go to standard output (name a file)' "$train" "${small[@]}" -t a.en a.fr -v vocab -m -
+# A checkpoint with the name of a compressed file could be written, but neither be resumed from nor be read by translate.
+expect 2 '' 'train: -m x.h5.gz: a checkpoint is not compressed (take .gz off the name)' "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5.gz
+expect 2 '' 'train: -o c.xz: a checkpoint is not compressed (take .xz off the name)' "$train" --average m.h5 -o c.xz
 expect 2 '' 'train: --plot -: the name of a picture ends in .svg or .png' "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --plot -
 [ -e ./- ] && fail "a file has the name -"
 expect 2 '' 'train: --check and --dry-run exclude each other (give one of them)' \
