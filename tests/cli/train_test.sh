@@ -47,6 +47,11 @@ expect 0 '*goes on after update*speed expected*target tokens/s*products of the l
 expect 0 '*pairs read*duplicates*one side 3 times longer*unknown: 0*of them in the training text: 60*parameters*memory*speed*target tokens/s*time until 20e*' '*' \
   "$train" "${small[@]}" -t a.en a.fr --valid-sets a.tsv -v vocab --check
 [ -e MODEL.h5 ] && fail "--check wrote a model"
+# The report counts lines with invalid UTF-8 in both files, for a reader who does not see the warnings.
+sed '3s/^/\xff/' a.en >bytes.en
+sed '2s/^/\xff/; 5s/$/\xc3/' a.fr >bytes.fr
+expect 0 $'*pairs read *\n! lines with invalid UTF-8    3, the first is line 2\n*' '*' "$train" "${small[@]}" -t bytes.en bytes.fr -v vocab --check
+expect 0 $'*\n  lines with invalid UTF-8    0\n*' '*' "$train" "${small[@]}" -t a.en a.fr -v vocab --check
 expect 0 '' 'train: wrote c.h5, the average of 2 models' "$train" --average m.h5 n.h5 -o c.h5
 expect 0 '' 'train: wrote one.h5, the average of 1 model' "$train" --average m.h5 -o one.h5
 expect 0 '' 'train: wrote one.h5, the average of 2 models' "$train" --average m.h5 n.h5 -o one.h5
