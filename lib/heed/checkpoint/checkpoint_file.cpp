@@ -180,6 +180,7 @@ std::pair<TextModel, TextModel> read_text_models(const h5::File& file) {
 }
 
 OpenCheckpoint open_checked(const std::string& path, ChecksumScope scope) {
+  if (path == "-") throw Error("-: a checkpoint cannot come from standard input (name a file)");
   constexpr int kMostTries = 10;
   for (int i = 0; i < kMostTries; ++i) {
     OpenCheckpoint out;
