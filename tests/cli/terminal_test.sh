@@ -108,6 +108,15 @@ _, whole, code = run(translate + ["many", "--quiet"], [80], out="out")
 if whole or code != 0:
     fail("translate --quiet: exit %d: %r" % (code, whole))
 
+# The other programs that read a file show how much of it is left, too.
+inspect = [bin + "/inspect-attention", "-m", "m.h5", "--stats", "-i", "endless"]
+check("inspect-attention", inspect, [80], ["inspecting [", "%", " left"], -2, "out")
+regression = [bin + "/kernel-regression", "--make", "--points", "2000", "--steps", "300000"]
+check("kernel-regression", regression, [80], ["predicting [", "%", " left"], -2, "out")
+with open("numbers", "w") as numbers:
+    numbers.write("1.5\n" * 300000)
+check("kernel-regression --queries", regression[:4] + ["--queries", "numbers"], [80], ["predicting [", "%", " left"], -2, "out")
+
 train = [bin + "/train", "-j", "1", "-t", "en", "fr", "-v", "vocab", "--task", "transformer-tiny", "--mini-batch", "10"]
 train += ["--after", "100000e", "--disp-freq", "100000e"]
 said = b"\r\x1b[Jtrain: interrupted: stopping as soon as the model is saved; Ctrl-C again stops without saving\r\n"
