@@ -134,6 +134,8 @@ if [ -w /dev/full ]; then
   expect 0 '*' $'tokenize: warning: /dev/full: cannot write: No space left on device (all messages come here from now on)
 tokenize: warning: invalid:1:3: invalid UTF-8*' "$HEED_BIN/tokenize" -i invalid --log /dev/full
 fi
+expect 2 '' 'tokenize: --log log.gz: messages are not compressed (take .gz off the name)' "$HEED_BIN/tokenize" --log log.gz <a.en
+[ ! -e log.gz ] || fail "a log has the name of a compressed file"
 expect 1 '' 'tokenize: files: cannot open for writing: Is a directory' "$HEED_BIN/tokenize" --log files <a.en
 expect 1 '' 'tokenize: files: is a folder (name a file)' "$HEED_BIN/tokenize" --config files <a.en
 

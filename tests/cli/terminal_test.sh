@@ -12,7 +12,7 @@ tiny=(--task transformer-tiny --enc-depth 1 --dec-depth 1 --dim-emb 32 --transfo
 
 command -v python3 >/dev/null || { echo "no python3: no pseudo terminals"; finish; }
 cat >terminal.py <<'PYTHON'
-import fcntl, os, pty, re, signal, struct, sys, termios, time
+import fcntl, os, pty, random, re, signal, struct, sys, termios, time
 
 failures = 0
 
@@ -107,6 +107,27 @@ with open("out", "rb") as out:
 _, whole, code = run(translate + ["many", "--quiet"], [80], out="out")
 if whole or code != 0:
     fail("translate --quiet: exit %d: %r" % (code, whole))
+
+# The other programs that read a file show how much of it is left, too.
+inspect = [bin + "/inspect-attention", "-m", "m.h5", "--stats", "-i", "endless"]
+check("inspect-attention", inspect, [80], ["inspecting [", "%", " left"], -2, "out")
+regression = [bin + "/kernel-regression", "--make", "--points", "2000", "--steps", "300000"]
+check("kernel-regression", regression, [80], ["predicting [", "%", " left"], -2, "out")
+with open("numbers", "w") as numbers:
+    numbers.write("1.5\n" * 300000)
+check("kernel-regression --queries", regression[:4] + ["--queries", "numbers"], [80], ["predicting [", "%", " left"], -2, "out")
+# bleu first reads the files, and then draws random trials.
+random.seed(1)
+with open("reference", "w") as reference, open("hypothesis", "w") as hypothesis:
+    for i in range(40000):
+        words = [str(random.randrange(5000)) for _ in range(30)]
+        reference.write(" ".join(words) + "\n")
+        hypothesis.write(" ".join(words[20:] + words[5:18] + words[:7]) + "\n")
+os.link("reference", "other")
+bleu = [bin + "/bleu", "reference", "-j", "1", "-i", "hypothesis"]
+check("bleu", bleu + ["-m", "ter"], [80], ["scoring [", "%", " left"], -2, "out")
+check("bleu -ci", bleu + ["-ci", "-cin", "100000"], [80], ["resampling [", "%", " left"], -2, "out")
+check("bleu --paired-ar", bleu + ["other", "--paired-ar"], [80], ["resampling [", "%", " left"], -2, "out")
 
 train = [bin + "/train", "-j", "1", "-t", "en", "fr", "-v", "vocab", "--task", "transformer-tiny", "--mini-batch", "10"]
 train += ["--after", "100000e", "--disp-freq", "100000e"]

@@ -99,6 +99,11 @@ expect 0 '*usage: tokenize*--detokenize*' '' "$tokenize" --help
 expect 0 'tokenize (heed) *' '' "$tokenize" --version
 "$tokenize" --dump-config --lowercase -l fr >config
 expect 0 'hello !' '' bash -c "echo 'Hello!' | '$tokenize' --config config"
+# Messages call - standard input, whatever was read from it.
+expect 2 '' 'tokenize: standard input:1: unknown option --lower: did you mean --lowercase?' bash -c "echo 'lower = true' | '$tokenize' --config - -i text"
+"$HEED_BIN/build-vocab" -q --type words -l en,de text text >two || fail "build-vocab failed"
+expect 2 '' 'tokenize: standard input serves several languages: en, de (choose one with --language)' "$tokenize" -m - -i text <two
+expect 1 '' 'tokenize: standard input: the vocabulary has no text steps for the language *' "$tokenize" -m - -l fr -i text <two
 
 # The lines keep their order with several threads, and memory does not grow with the input.
 for i in $(seq 60000); do echo "line $i, of text."; done >many

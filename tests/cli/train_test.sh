@@ -47,6 +47,11 @@ expect 0 '*goes on after update*speed expected*target tokens/s*products of the l
 expect 0 '*pairs read*duplicates*one side 3 times longer*unknown: 0*of them in the training text: 60*parameters*memory*speed*target tokens/s*time until 20e*' '*' \
   "$train" "${small[@]}" -t a.en a.fr --valid-sets a.tsv -v vocab --check
 [ -e MODEL.h5 ] && fail "--check wrote a model"
+# The report counts lines with invalid UTF-8 in both files, for a reader who does not see the warnings.
+sed '3s/^/\xff/' a.en >bytes.en
+sed '2s/^/\xff/; 5s/$/\xc3/' a.fr >bytes.fr
+expect 0 $'*pairs read *\n! lines with invalid UTF-8    3, the first is line 2\n*' '*' "$train" "${small[@]}" -t bytes.en bytes.fr -v vocab --check
+expect 0 $'*\n  lines with invalid UTF-8    0\n*' '*' "$train" "${small[@]}" -t a.en a.fr -v vocab --check
 expect 0 '' 'train: wrote c.h5, the average of 2 models' "$train" --average m.h5 n.h5 -o c.h5
 expect 0 '' 'train: wrote one.h5, the average of 1 model' "$train" --average m.h5 -o one.h5
 expect 0 '' 'train: wrote one.h5, the average of 2 models' "$train" --average m.h5 n.h5 -o one.h5
@@ -125,6 +130,9 @@ early 1 'c.h5: holds no state of a training that could be drawn (--plot-with)' -
 expect 2 '' 'train: --average needs a file to write (-o C.h5)' "$train" --average m.h5
 expect 2 '' 'train: -o -: a checkpoint cannot go to standard output (name a file)' "$train" --average m.h5 -o -
 expect 2 '' 'train: -m -: a checkpoint cannot go to standard output (name a file)' "$train" "${small[@]}" -t a.en a.fr -v vocab -m -
+# A checkpoint with the name of a compressed file could be written, but neither be resumed from nor be read by translate.
+expect 2 '' 'train: -m x.h5.gz: a checkpoint is not compressed (take .gz off the name)' "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5.gz
+expect 2 '' 'train: -o c.xz: a checkpoint is not compressed (take .xz off the name)' "$train" --average m.h5 -o c.xz
 expect 2 '' 'train: --plot -: the name of a picture ends in .svg or .png' "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --plot -
 [ -e ./- ] && fail "a file has the name -"
 expect 2 '' 'train: --check and --dry-run exclude each other (give one of them)' \

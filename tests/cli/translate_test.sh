@@ -48,6 +48,11 @@ expect 2 '' 'translate: needs a model: -m MODEL.h5 (train makes one)' "$translat
 expect 1 '' 'translate: missing.h5: cannot open: No such file or directory' "$translate" -m missing.h5 -i source
 expect 1 '' 'translate: vocab: is a vocabulary, not a checkpoint (train -v vocab makes a checkpoint with it)' "$translate" -m vocab -i source
 expect 1 '' 'translate: source: is not a heed checkpoint: not an HDF5 file (checkpoints are made by train)' "$translate" -m source -i source
+expect 1 '' 'translate: -: a checkpoint cannot come from standard input (name a file)' bash -c "'$translate' -m - -i source <m.h5"
+expect 1 '' 'translate: -: a checkpoint cannot come from standard input (name a file)' bash -c "'$translate' -m m.h5 - -i source <m.h5"
+gzip -c m.h5 >packed.h5.gz
+expect 1 '' 'translate: packed.h5.gz: looks like gzip data, and a checkpoint must not be compressed (unpack it: gunzip packed.h5.gz)' \
+  "$translate" -m packed.h5.gz -i source
 expect 1 '' 'translate: /dev/stdin: is not a regular file, and a checkpoint cannot come from a pipe (name a file)' \
   bash -c "cat m.h5 | '$translate' -m /dev/stdin -i source"
 expect 2 '' "translate: --models: 'source' is not a checkpoint (text to translate is given with -i source or < source)" "$translate" -m m.h5 source

@@ -79,6 +79,7 @@ TEST_CASE("invalid UTF-8 is counted over both sides, or refused with its place")
   for (TextPair pair; reader.next(pair);) {
   }
   CHECK(reader.invalid_lines() == 1);
+  CHECK(reader.first_invalid_line() == 2);
   CHECK_THROWS_WITH_AS(
       all(PairReader(good, bad, InvalidUtf8::fail)),
       (bad + ":2:2: invalid UTF-8 (convert the file with iconv, or allow it with --on-invalid-utf8 replace)").c_str(),

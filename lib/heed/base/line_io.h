@@ -62,6 +62,8 @@ class LineReader {
   void leave_replacing() { replaces_ = false; }
 
   std::int64_t invalid_lines() const { return invalid_lines_; }
+  /// Returns the number of the first line with ill-formed bytes that was read, or 0.
+  std::int64_t first_invalid_line() const { return first_invalid_.line; }
   /// Logs what was unusual in the input: a note if the input began with a byte-order mark, and a warning, with the
   /// position of the first ill-formed byte, if any line was not valid UTF-8.
   void report(Log& log) const;

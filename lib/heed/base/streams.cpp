@@ -287,6 +287,12 @@ void check_text_start(std::string_view bytes, const Position& where) {
   throw Error(where, "looks like " + name + " text (make it UTF-8: iconv -f " + name + " -t UTF-8 FILE | ...)");
 }
 
+std::string_view compressed_ending(const std::string& path) {
+  if (is_gzip_name(path)) return ".gz";
+  const Compression* compression = compression_of_name(path);
+  return compression ? compression->ending : "";
+}
+
 std::string input_name(const std::string& path) {
   return is_standard(path) ? "standard input" : path;
 }

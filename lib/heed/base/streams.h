@@ -64,6 +64,10 @@ void open_closed_standard_streams();
 /// reads from the stream throw Error too.
 std::unique_ptr<std::istream> open_input(const std::string& path);
 
+/// Returns the ending of a file name that says how the file is compressed: .gz, .xz, .bz2 or .zst. Returns "" for other
+/// names.
+std::string_view compressed_ending(const std::string& path);
+
 /// How far a regular file has been read: the number of bytes that were read, and the size of the file in bytes.
 struct InputPlace {
   std::int64_t read = 0, size = 0;

@@ -98,6 +98,9 @@ h5::File open_checkpoint(const std::string& path) {
     if (starts_with(path, "heed-vocabulary "))
       throw Error(Position{path},
                   "is a vocabulary, not a checkpoint (train -v " + path + " makes a checkpoint with it)");
+    if (starts_with(path, "\x1f\x8b"))
+      throw Error(Position{path},
+                  "looks like gzip data, and a checkpoint must not be compressed (unpack it: gunzip " + path + ")");
     throw Error(Position{path}, "is not a heed checkpoint: not an HDF5 file (checkpoints are made by train)");
   }
   h5::File file = h5::File::open(path);
@@ -177,6 +180,7 @@ std::pair<TextModel, TextModel> read_text_models(const h5::File& file) {
 }
 
 OpenCheckpoint open_checked(const std::string& path, ChecksumScope scope) {
+  if (path == "-") throw Error("-: a checkpoint cannot come from standard input (name a file)");
   constexpr int kMostTries = 10;
   for (int i = 0; i < kMostTries; ++i) {
     OpenCheckpoint out;

@@ -346,7 +346,7 @@ std::string help_text(const ToolInfo& tool, const FieldList& fields) {
   out += "  -h, --help                      show this text\n";
   out += "      --version                   show the version\n";
   out += "      --config FILE               read options from FILE (name = value; the command line wins)\n";
-  out += "      --dump-config               show all options with their values, in the form of --config\n";
+  out += "      --dump-config               show the options that have a value, in the form of --config\n";
   if (!tool.examples.empty()) out += "\nExamples:\n";
   for (const auto example : tool.examples) out += "  " + std::string(example) + "\n";
   return out;

@@ -127,12 +127,12 @@ void at_line(const std::string& path, std::int64_t line, const Act& act) {
 
 }  // namespace
 
-ConfigFile::ConfigFile(const std::string& path) : path_(path) {
+ConfigFile::ConfigFile(const std::string& path) : path_(input_name(path)) {
   const std::unique_ptr<std::istream> in = open_input(path);
   std::int64_t number = 0;
   for (std::string line; std::getline(*in, line);) {
-    if (++number == 1) marked_ = take_byte_order_mark(line, {path, number});
-    at_line(path, number, [&] {
+    if (++number == 1) marked_ = take_byte_order_mark(line, {path_, number});
+    at_line(path_, number, [&] {
       const std::string text = trimmed(line);
       if (text.empty() || text[0] == '#' || text[0] == ';' || is_section(text)) return;
       const auto equals = text.find('=');

@@ -257,6 +257,8 @@ std::uint64_t encode_corpus(const CorpusText& text, ThreadPool& pool, Log& log, 
   }
   reader.report(log);
   report.text = reader.name();
+  report.invalid_lines = reader.invalid_lines();
+  report.first_invalid_line = reader.first_invalid_line();
   report.add_up(ranks);
   corpus.finish();
   run_together(ranks, [&] {

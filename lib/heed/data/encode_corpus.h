@@ -43,6 +43,8 @@ struct CorpusReport {
   std::int64_t too_long = 0;  ///< number of pairs left out or cropped because a side was longer than max_length
   /// The file and the line of the first empty pair, and of the first pair that was too long.
   Position first_empty, first_too_long;
+  /// The number of lines with invalid UTF-8 in the source and the target, and the number of the first such line.
+  std::int64_t invalid_lines = 0, first_invalid_line = 0;
   /// The numbers of subwords in the pairs that were kept.
   std::int64_t source_pieces = 0, target_pieces = 0;
   /// The numbers of subwords that are not in the vocabulary, in the pairs that were kept.
@@ -55,7 +57,8 @@ struct CorpusReport {
   /// Logs how many sentence pairs were left out or cropped, and how many subwords were not in the vocabulary. Does not
   /// mention counts of 0.
   void tell(Log& log, const EncodeOptions& options) const;
-  /// Adds the counts of all ranks, each of which has reported on other lines.
+  /// Adds the counts of all ranks, each of which has reported on other lines; only the lines with invalid UTF-8 are
+  /// those of the whole text, which each rank has read.
   void add_up(Communicator& ranks);
 };
 

@@ -1,5 +1,7 @@
 #include "heed/data/parallel_text.h"
 
+#include <algorithm>
+
 #include "heed/text/trees/linear_tree.h"
 
 namespace heed {
@@ -52,6 +54,11 @@ bool PairReader::next(TextPair& pair) {
   if (!source_->next(pair.source)) return false;
   split_pair(*source_, pair.source, pair.target);
   return true;
+}
+
+std::int64_t PairReader::first_invalid_line() const {
+  const std::int64_t source = source_->first_invalid_line(), target = target_ ? target_->first_invalid_line() : 0;
+  return source == 0 || target == 0 ? std::max(source, target) : std::min(source, target);
 }
 
 void PairReader::report(Log& log) const {

@@ -55,6 +55,8 @@ class PairReader {
 
   /// Returns the number of lines with invalid UTF-8, in the source and the target together.
   std::int64_t invalid_lines() const { return source_->invalid_lines() + (target_ ? target_->invalid_lines() : 0); }
+  /// Returns the number of the first line, in the source or the target, with invalid UTF-8, or 0.
+  std::int64_t first_invalid_line() const;
   /// Logs problems in the input files that did not stop the reading, such as lines with invalid UTF-8.
   void report(Log& log) const;
 

@@ -258,7 +258,7 @@ std::vector<double> SegmentStatistics::sums() const {
 }
 
 std::vector<ResampledScores> bootstrap_scores(const SegmentStatistics& statistics, std::int64_t samples,
-                                              std::uint64_t seed, int threads) {
+                                              std::uint64_t seed, int threads, const TrialsDone& tell) {
   const std::size_t segments = statistics.segments();
   const ResampleRows rows(statistics.rows(), statistics.row_width());
   const std::size_t metrics = statistics.metrics().size(), series = statistics.systems() * metrics;
@@ -288,6 +288,7 @@ std::vector<ResampledScores> bootstrap_scores(const SegmentStatistics& statistic
         rows.add(draws, sums);
       }
       keep(sample, sums);
+      if (tell) tell(static_cast<std::int64_t>(sample) + 1);
     }
   } else {
     ThreadPool pool(threads);
@@ -304,6 +305,7 @@ std::vector<ResampledScores> bootstrap_scores(const SegmentStatistics& statistic
           keep(static_cast<std::size_t>(done + r), sums);
         }
       });
+      if (tell) tell(done + round);
     }
   }
   for (std::size_t s = 0; s < series; ++s) {
@@ -338,7 +340,8 @@ double bootstrap_p_value(const ResampledScores& baseline, const ResampledScores&
 }
 
 std::vector<double> randomization_p_values(const SegmentStatistics& statistics, std::span<const double> scores,
-                                           std::int64_t trials, std::uint64_t seed, int threads) {
+                                           std::int64_t trials, std::uint64_t seed, int threads,
+                                           const TrialsDone& tell) {
   const std::size_t segments = statistics.segments(), width = statistics.row_width(), words = (segments + 63) / 64;
   const std::size_t metrics = statistics.metrics().size(), systems = statistics.systems();
   const std::size_t system_width = width / systems;
@@ -403,6 +406,7 @@ std::vector<double> randomization_p_values(const SegmentStatistics& statistics, 
     for (std::size_t at = 0; at < static_cast<std::size_t>(round) * difference.size(); ++at)
       count[at % difference.size()] += larger[at] ? 1 : 0;
     std::fill(larger.begin(), larger.end(), 0);
+    if (tell) tell(done + round);
   }
   std::vector<double> out(difference.size());
   for (std::size_t s = 0; s < out.size(); ++s)

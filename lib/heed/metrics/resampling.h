@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -8,6 +9,9 @@
 #include "heed/metrics/metric.h"
 
 namespace heed {
+
+/// A function that is told, again and again, how many of the random trials are done.
+using TrialsDone = std::function<void(std::int64_t)>;
 
 using TranslationMetrics = std::vector<std::unique_ptr<TranslationMetric>>;
 
@@ -71,9 +75,9 @@ struct ResampledScores {
 
 /// Draws `samples` bootstrap resamples of the corpus (Koehn 2004) and returns the scores of each system for each
 /// metric, at index [system * metrics + metric]. All systems and metrics use the same resamples. As in sacreBLEU, the
-/// sums are float32 and are added segment after segment.
+/// sums are float32 and are added segment after segment. The calling thread calls `tell`, if it is given.
 std::vector<ResampledScores> bootstrap_scores(const SegmentStatistics& statistics, std::int64_t samples,
-                                              std::uint64_t seed, int threads);
+                                              std::uint64_t seed, int threads, const TrialsDone& tell = {});
 
 /// Returns the confidence interval of the scores with their exact mean, as sacreBLEU reports it for a single system.
 Interval exact_interval(const ResampledScores& scores);
@@ -87,8 +91,10 @@ double bootstrap_p_value(const ResampledScores& baseline, const ResampledScores&
 
 /// Compares the systems 1, 2, ... with system 0 by paired approximate randomisation (Riezler and Maxwell 2005), and
 /// returns the p-value of each system and metric at index [system * metrics + metric]. The p-value of system 0 is 1.
-/// `scores` holds the scores for the whole corpus, at the same indices.
+/// `scores` holds the scores for the whole corpus, at the same indices. The calling thread calls `tell`, if it is
+/// given.
 std::vector<double> randomization_p_values(const SegmentStatistics& statistics, std::span<const double> scores,
-                                           std::int64_t trials, std::uint64_t seed, int threads);
+                                           std::int64_t trials, std::uint64_t seed, int threads,
+                                           const TrialsDone& tell = {});
 
 }  // namespace heed

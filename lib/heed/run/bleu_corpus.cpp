@@ -41,7 +41,7 @@ class TokenizedCheck {
 
 /// Returns the scores, confidence intervals and p-values of all systems.
 std::vector<SystemReport> make_reports(const BleuPlan& plan, const SegmentStatistics& statistics,
-                                       const std::vector<double>& sums, const Segments& segments) {
+                                       const std::vector<double>& sums, const Segments& segments, Log& log) {
   const std::size_t metrics = plan.metrics.size(), systems = segments.systems();
   std::vector<double> scores;
   std::vector<SystemReport> reports;
@@ -57,11 +57,13 @@ std::vector<SystemReport> make_reports(const BleuPlan& plan, const SegmentStatis
   }
   const auto at = [&](std::size_t index) -> SystemScore& { return reports[index / metrics].scores[index % metrics]; };
   const auto seed = static_cast<std::uint64_t>(plan.options.seed);
+  Progress progress(log, "resampling", "trials", plan.test ? plan.test->samples : plan.options.confidence_n);
+  const TrialsDone tell = [&](std::int64_t done) { progress.to(done); };
   if (plan.test && plan.test->test == "ar") {
-    const auto p_values = randomization_p_values(statistics, scores, plan.test->samples, seed, plan.threads);
+    const auto p_values = randomization_p_values(statistics, scores, plan.test->samples, seed, plan.threads, tell);
     for (std::size_t k = metrics; k < p_values.size(); ++k) at(k).p_value = p_values[k];
   } else if (plan.test) {
-    const auto resampled = bootstrap_scores(statistics, plan.test->samples, seed, plan.threads);
+    const auto resampled = bootstrap_scores(statistics, plan.test->samples, seed, plan.threads, tell);
     for (std::size_t k = 0; k < resampled.size(); ++k) {
       at(k).confidence = numpy_interval(resampled[k]);
       if (k >= metrics)
@@ -69,7 +71,7 @@ std::vector<SystemReport> make_reports(const BleuPlan& plan, const SegmentStatis
             bootstrap_p_value(resampled[k % metrics], resampled[k], std::abs(scores[k % metrics] - scores[k]));
     }
   } else if (plan.options.confidence) {
-    const auto resampled = bootstrap_scores(statistics, plan.options.confidence_n, seed, plan.threads);
+    const auto resampled = bootstrap_scores(statistics, plan.options.confidence_n, seed, plan.threads, tell);
     for (std::size_t k = 0; k < resampled.size(); ++k) at(k).confidence = exact_interval(resampled[k]);
   }
   return reports;
@@ -171,15 +173,20 @@ void score_corpus(const BleuPlan& plan, Segments& segments, std::ostream& out, T
   SegmentStatistics statistics(plan.metrics, segments.systems());
   TokenizedCheck tokenized(plan);
   std::vector<double> sums(counter.width());
-  run_segment_pipeline<CountedBlock>(
-      plan, segments, [&](CountedBlock& block, int thread) { counter.count(block, thread); },
-      [&](CountedBlock& block) {
-        tokenized.look(block);
-        for (std::size_t at = 0; at < block.rows.size(); ++at) sums[at % sums.size()] += block.rows[at];
-        if (plan.test || plan.options.confidence) statistics.append(block.rows);
-      });
+  {
+    Progress progress(log, "scoring", "lines", [&] { return segments.share(); });
+    run_segment_pipeline<CountedBlock>(
+        plan, segments, [&](CountedBlock& block, int thread) { counter.count(block, thread); },
+        [&](CountedBlock& block) {
+          tokenized.look(block);
+          for (std::size_t at = 0; at < block.rows.size(); ++at) sums[at % sums.size()] += block.rows[at];
+          if (plan.test || plan.options.confidence) statistics.append(block.rows);
+          progress.advance(static_cast<std::int64_t>(block.size()));
+        },
+        [&] { log.clear_status(); });
+  }
   tokenized.report(segments, log);
-  const std::vector<SystemReport> reports = make_reports(plan, statistics, sums, segments);
+  const std::vector<SystemReport> reports = make_reports(plan, statistics, sums, segments, log);
   const std::vector<ScoreFailure> failures = check_reports(plan, reports, threshold);
   write_reports(plan, reports, failures, out);
 }

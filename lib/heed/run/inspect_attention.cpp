@@ -84,7 +84,7 @@ class InspectRun {
   }
 
   int run() {
-    Progress progress(log_, "inspecting", "lines", 0);
+    Progress progress(log_, "inspecting", "lines", [&] { return reader_.share(); });
     SentenceAttention sentence;
     while (!(lines_ && lines_->all_before(reader_.line() + 1)) &&
            reader_.next(sentence.source_text, sentence.target_text)) {

@@ -26,6 +26,8 @@ namespace {
 constexpr std::size_t kMostInPicture = 100, kMostRowsOnTerminal = 25;
 // The width of the labels at the left of a map on a terminal, with the space behind them.
 constexpr int kTerminalLabels = 10;
+// The number of queries for the pairs of --make, as in the textbook.
+constexpr int kExampleQueries = 50;
 
 using fields_detail::show_real;
 
@@ -222,29 +224,39 @@ class RegressionRun {
     return options_.make ? text + "\ttruth" : text;
   }
 
-  /// Predicts for all queries, and writes the predictions if `write`. Keeps the queries for pictures.
+  /// Predicts for all queries, and writes the predictions if `write`. Keeps the queries for pictures. Shows the
+  /// progress, unless the output goes to a terminal.
   void predict(bool write) {
     missing_.resize(poolings_.size());
     sorted_x_ = pairs_.x;
     std::ranges::sort(sorted_x_);
+    std::optional<LineReader> reader;
+    if (!options_.queries.empty()) reader.emplace(open(options_.queries));
+    const bool on_grid = given("from") || given("to") || given("steps");
+    const std::int64_t total = on_grid ? options_.steps : options_.make ? kExampleQueries : std::ssize(pairs_.x);
+    std::int64_t done = 0;
+    Progress progress(log_, "predicting", "queries", [&] {
+      return reader ? reader->share() : std::optional(static_cast<double>(done) / static_cast<double>(total));
+    });
     const auto answer = [&](double query) {
       if (draws()) asked_.push_back(query);
       count_missing(query);
       if (write) out_ << line(query) << '\n';
+      ++done;
+      if (!environment_.terminal) progress.to(done);
     };
-    if (!options_.queries.empty()) {
-      LineReader reader = open(options_.queries);
-      while (const auto query = read_number(reader)) {
+    if (reader) {
+      while (const auto query = read_number(*reader)) {
         answer(*query);
-        if (write && !reader.ready()) out_.flush();
+        if (write && !reader->ready()) out_.flush();
       }
-      reader.report(log_);
-    } else if (given("from") || given("to") || given("steps")) {
+      reader->report(log_);
+    } else if (on_grid) {
       const auto [low, high] = std::minmax_element(pairs_.x.begin(), pairs_.x.end());
       grid(options_.from.value_or(options_.make ? 0 : std::min(*low, options_.to.value_or(*low))),
            options_.to.value_or(options_.make ? kExampleEnd : std::max(*high, options_.from.value_or(*high))), answer);
     } else if (options_.make) {
-      for (int i = 0; i < 50; ++i) answer(kExampleEnd * i / 50);
+      for (int i = 0; i < kExampleQueries; ++i) answer(kExampleEnd * i / kExampleQueries);
     } else {
       for (const double query : pairs_.x) answer(query);
     }

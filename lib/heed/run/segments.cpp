@@ -77,6 +77,12 @@ bool Segments::ready() {
   return std::all_of(readers_.begin(), readers_.end(), [](const auto& reader) { return reader->ready(); });
 }
 
+std::optional<double> Segments::share() const {
+  for (const auto& reader : readers_)
+    if (const auto share = reader->share()) return share;
+  return std::nullopt;
+}
+
 void Segments::report(Log& log) const {
   for (const auto& reader : readers_) reader->report(log);
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <istream>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -68,6 +69,10 @@ class Segments {
   std::int64_t count() const { return count_; }
   std::size_t systems() const { return readers_.size() - references_; }
   std::string system_name(std::size_t system) const { return readers_[references_ + system]->name(); }
+
+  /// Returns the fraction of the input, 0 to 1, that has been read, for a progress line; absent if no input is a
+  /// regular file.
+  std::optional<double> share() const;
 
   void report(Log& log) const;
 

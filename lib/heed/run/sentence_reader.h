@@ -29,6 +29,9 @@ class SentenceReader {
   Position links_position() const { return gold_->position(); }
 
   std::int64_t line() const { return source_.line_number(); }
+  /// Returns the fraction of the source lines, 0 to 1, that has been read; absent if they do not come from a regular
+  /// file.
+  std::optional<double> share() const { return source_.share(); }
   Position source_position() const { return source_.position(); }
   Position target_position() const { return target_ ? target_->position() : source_.position(); }
   void report(Log& log) const;

@@ -1,6 +1,7 @@
 #include "heed/run/text_options.h"
 
 #include "heed/base/line_io.h"
+#include "heed/base/streams.h"
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/text/moses/moses_rules.h"
 #include "heed/text/moses/nonbreaking_prefixes.h"
@@ -87,13 +88,13 @@ TextModel load_text_model(const std::string& path, const std::string& language, 
     try {
       return model.with_language(language);
     } catch (const Error& error) {
-      throw Error(Position{path}, error.what());
+      throw Error(Position{input_name(path)}, error.what());
     }
   }
   if (model.languages().size() > 1) {
     std::string list;
     for (const std::string& code : model.languages()) list += (list.empty() ? "" : ", ") + code;
-    throw UsageError(path + " serves several languages: " + list + " (choose one with --language)");
+    throw UsageError(input_name(path) + " serves several languages: " + list + " (choose one with --language)");
   }
   return model;
 }

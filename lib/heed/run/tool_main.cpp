@@ -64,12 +64,16 @@ std::vector<OptionFile> files_of(const FieldList& fields) {
   return out;
 }
 
-/// Throws UsageError where a file that the program writes is also another file of its options. If this process `writes`
-/// the files, throws Error where one cannot appear, which the program would otherwise notice at its end.
+/// Throws UsageError where a file that the program writes is also another file of its options, and where the name of a
+/// log says that the log is compressed. If this process `writes` the files, throws Error where one cannot appear, which
+/// the program would otherwise notice at its end.
 void check_files(const ToolInfo& tool, const FieldList& fields, bool writes) {
   const std::vector<OptionFile> files = files_of(fields);
   for (const OptionFile& written : files) {
     if (written.use == FileUse::read || is_special(written.path)) continue;
+    if (const std::string ending(compressed_ending(written.path)); written.use == FileUse::appended && !ending.empty())
+      throw UsageError(written.option + " " + written.path + ": messages are not compressed (take " + ending +
+                       " off the name)");
     for (const OptionFile& other : files)
       if (&other != &written && is_same_path(written.path, other.path))
         throw UsageError(written.option + " " + written.path + ": is also the file of " + other.option +

@@ -155,8 +155,12 @@ void check_input(const TrainOptions& options) {
 
 /// Throws UsageError where the name of a file that is written does not fit its contents.
 void check_names(const TrainOptions& options) {
-  for (const auto& [option, file] : {NamedFile{"-m", options.model}, {"-o", options.output}})
+  for (const auto& [option, file] : {NamedFile{"-m", options.model}, {"-o", options.output}}) {
     if (file == "-") throw UsageError(option + " -: a checkpoint cannot go to standard output (name a file)");
+    // No tool would read a checkpoint of such a name: open_input() expects compressed data behind it.
+    if (const std::string ending(compressed_ending(file)); !ending.empty())
+      throw UsageError(option + " " + file + ": a checkpoint is not compressed (take " + ending + " off the name)");
+  }
   check_picture("--plot", options.run.plot);
 }
 

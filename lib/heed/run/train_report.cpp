@@ -56,6 +56,10 @@ void print_data(TrainSession& session, Table& table) {
   const ParallelCorpus& pairs = session.text().corpus().present();
   const CorpusStatistics statistics = corpus_statistics(pairs, session.one_vocabulary());
   table.line("pairs read", format_count(report.pairs));
+  table.line("lines with invalid UTF-8",
+             format_count(report.invalid_lines) +
+                 (report.invalid_lines > 0 ? ", the first is line " + format_count(report.first_invalid_line) : ""),
+             report.invalid_lines > 0);
   table.count("with an empty side", report.empty, report.pairs, report.first_empty.line);
   table.count("longer than the limit", report.too_long, report.pairs, report.first_too_long.line);
   table.line("pairs to train on", format_count(session.text().corpus().pairs()));
