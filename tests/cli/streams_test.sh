@@ -96,6 +96,10 @@ if [ "$(id -u)" -ne 0 ] || { command -v setpriv >/dev/null && chown 65534 protec
   expect 1 '' 'tokenize: protected/a.en: cannot open for writing: Permission denied' "${others[@]}" "$HEED_BIN/tokenize" -i a.fr -o protected/a.en
   expect 1 '' 'train: protected/m.h5: cannot open for writing: Permission denied' "${others[@]}" "${train[@]}" -t a.en a.fr -v vocab -m protected/m.h5 --after 3u
   cmp -s a.en protected/a.en && cmp -s m.h5 protected/m.h5 || fail "a write-protected file was replaced"
+  # A folder may take files of a user who cannot list it.
+  mkdir drop && chmod 333 drop
+  expect 0 '' '' "${others[@]}" "$HEED_BIN/tokenize" -i a.en -o drop/file
+  chmod 755 drop && [ -s drop/file ] || fail "no file in a folder that cannot be read"
 fi
 expect 1 '' 'tokenize: a.en/out: cannot open for writing: Not a directory' "$HEED_BIN/tokenize" -i a.fr -o a.en/out
 

@@ -163,10 +163,14 @@ bool should_try_again(int fd, short events) {
 }
 
 /// Writes the contents of a file or a folder from the system's cache to the disk (fsync). Error messages call the file
-/// `name`. Some file systems cannot flush folders, so a folder that cannot be flushed is not an error.
+/// `name`, or, for a folder, say that it is the folder of `name`. Some file systems cannot flush folders, and a user
+/// may write to a folder that the user cannot read, so a folder that cannot be flushed is not an error.
 void flush_to_disk(const std::string& path, const std::string& name, bool folder) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw Error(Position{name}, "cannot open it to flush it to the disk: " + errno_text());
+  if (fd < 0 && folder && errno == EACCES) return;
+  if (fd < 0)
+    throw Error(Position{name}, std::string("cannot open ") + (folder ? "its folder" : "it") +
+                                    " to flush it to the disk: " + errno_text());
   const int failed = ::fsync(fd);
   const std::string reason = errno_text();
   ::close(fd);
@@ -386,7 +390,7 @@ void put_in_place(const std::string& temporary, const std::string& target, const
   flush_to_disk(temporary, name, false);
   if (std::rename(temporary.c_str(), target.c_str()) != 0)
     throw Error(Position{name}, "cannot put the finished file in place: " + errno_text());
-  flush_to_disk(folder_of(target), folder_of(target), true);
+  flush_to_disk(folder_of(target), name, true);
 }
 
 void AtomicPath::commit() {
