@@ -269,6 +269,9 @@ TEST_CASE("a model fixes the steps, and options that would do nothing are errors
         "--lowercase: --model says this already (leave it out, or leave out --model)");
   CHECK(usage_error({"-m", "v", "--mode", "moses"}).starts_with("--mode: --model says this already"));
   CHECK(usage_error({"-m", "v", "-c", "codes"}).starts_with("--codes: --model says this already"));
+  for (const std::string option : {"--merges=5", "--vocabulary=v", "--separator=x", "--glossaries=x", "--bytes"})
+    CHECK(usage_error({"-m", "v", option}) ==
+          option.substr(0, option.find('=')) + ": --model says this already (leave it out, or leave out --model)");
   CHECK(usage_error({"--merges", "5"}) == "--merges: needs --codes");
   CHECK(usage_error({"--vocabulary", "v"}) == "--vocabulary: needs --codes");
   CHECK(usage_error({"--separator", "x"}) == "--separator: needs --codes or --detokenize");

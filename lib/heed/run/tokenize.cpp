@@ -4,6 +4,8 @@
 #include <atomic>
 #include <charconv>
 #include <memory>
+#include <set>
+#include <string_view>
 
 #include "heed/base/streams.h"
 #include "heed/base/utf8.h"
@@ -23,7 +25,18 @@ bool tells_offsets(TokenFormat format) {
   return format == TokenFormat::tsv || format == TokenFormat::jsonl;
 }
 
+/// Throws UsageError for the first option that says what the file of --model says, too.
+void check_against_model(const std::vector<std::string>& given) {
+  FirstStageOptions steps;
+  const FieldList fixed = FieldList::of(steps);
+  const std::set<std::string_view> of_subwords{"codes", "merges", "separator", "vocabulary", "glossaries", "bytes"};
+  for (const std::string& name : given)
+    if ((fixed.find(name) && name != "language") || of_subwords.contains(name))
+      throw UsageError("--" + name + ": --model says this already (leave it out, or leave out --model)");
+}
+
 void check_options(const TokenizeOptions& options) {
+  if (!options.model.empty()) check_against_model(options.given);
   const auto given = [&](std::string_view name) { return is_given(options.given, name); };
   const auto needs = [&](std::string_view name, bool there, const std::string& what) {
     if (given(name) && !there) throw UsageError("--" + std::string(name) + ": needs " + what);
@@ -83,12 +96,6 @@ void check_options(const TokenizeOptions& options) {
                         {"--vocabulary", options.vocabulary},
                         {"--truecase", options.first_stage.truecase_file},
                         {"--protected", options.first_stage.protected_file}});
-  if (options.model.empty()) return;
-  FirstStageOptions steps;
-  const FieldList fixed = FieldList::of(steps);
-  for (const std::string& name : options.given)
-    if ((fixed.find(name) && name != "language") || name == "codes" || name == "separator")
-      throw UsageError("--" + name + ": --model says this already (leave it out, or leave out --model)");
 }
 
 /// Throws UsageError for options that do not fit the text steps `steps` or the subwords `subwords`, which the options
