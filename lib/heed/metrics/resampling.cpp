@@ -339,6 +339,20 @@ double bootstrap_p_value(const ResampledScores& baseline, const ResampledScores&
   return p_value(static_cast<std::size_t>(larger), differences.size());
 }
 
+namespace {
+
+/// Draws a bit for each of `segments` segments, 64 in a word of `mask`; the other bits of the last word are 0.
+void draw_mask(NumpyBits& bits, std::size_t segments, std::span<std::uint64_t> mask) {
+  for (std::size_t w = 0; w < mask.size(); ++w) {
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < std::min<std::size_t>(64, segments - 64 * w); ++i)
+      word |= std::uint64_t{bits.next()} << i;
+    mask[w] = word;
+  }
+}
+
+}  // namespace
+
 std::vector<double> randomization_p_values(const SegmentStatistics& statistics, std::span<const double> scores,
                                            std::int64_t trials, std::uint64_t seed, int threads,
                                            const TrialsDone& tell) {
@@ -372,9 +386,9 @@ std::vector<double> randomization_p_values(const SegmentStatistics& statistics, 
   std::vector<std::size_t> count(difference.size());
   for (std::int64_t done = 0; done < trials; done += most) {
     const std::int64_t round = std::min(most, trials - done);
-    masks.assign(static_cast<std::size_t>(round) * words, 0);
+    masks.resize(static_cast<std::size_t>(round) * words);
     for (std::size_t r = 0; r < static_cast<std::size_t>(round); ++r)
-      for (std::size_t i = 0; i < segments; ++i) masks[r * words + i / 64] |= std::uint64_t{bits.next()} << (i % 64);
+      draw_mask(bits, segments, std::span(masks).subspan(r * words, words));
     share(pool, round, [&](std::int64_t first, std::int64_t last) {
       std::vector<double> one(width), other(width);
       for (auto r = static_cast<std::size_t>(first); r < static_cast<std::size_t>(last); ++r) {
